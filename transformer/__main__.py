@@ -165,7 +165,7 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("loss …", total=config.training.max_steps)
             measured = ""
-            for step in record(run, team, device, config, why=choice.why):
+            for step in record(run, team, choice, config):
                 measured = _measured(step) or measured
                 progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}{measured}")
     except TrainingError as error:

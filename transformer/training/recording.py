@@ -100,10 +100,9 @@ def _read(model: Network, task: Task) -> dict[str, Any]:
 def record(
     run: Run,
     team: Team = ALONE,
-    device: torch.device | None = None,
+    choice: Choice | None = None,
     config: RunConfig | None = None,
     places: Places | None = None,
-    why: str = "",
 ) -> Iterator[Step]:
     """Train what the run's card says, into its folder, yielding each step; go on where it was left, if it was.
 
@@ -111,15 +110,14 @@ def record(
     and an end of any kind leaves its reason. The last weights are always kept. Raises RunError when another process
     is training it, or when it has ended and nothing is left to go on from: the folder stays as it is then. Of a team
     only the leading process writes; the others may not see the folder, and need the `config`. Of the `places`, one of
-    which has to be held, it gives its own away while it is paused. `why` is the reason for a `device`; without one
-    the config names it.
+    which has to be held, it gives its own away while it is paused. The config names the device where none was
+    chosen.
     """
     try:
         with lock.hold(run.folder) if team.leads else contextlib.nullcontext():
             left = run.folder / "resume.safetensors"
             if team.leads and max(run.snapshots(), default=0) and not left.is_file():
                 raise RunError(f"the run {run.name} has been trained, and nothing is left to go on from")
-            choice = None if device is None else Choice(device, why)
             yield from _Recording(run, team, choice, config or run.config, places).steps()
     except lock.Occupied as error:
         raise RunError(str(error)) from None
