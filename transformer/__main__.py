@@ -28,8 +28,7 @@ from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
 if TYPE_CHECKING:
-    import torch
-
+    from transformer.training.device import Choice
     from transformer.training.loop import Step
     from transformer.training.team import Team
 
@@ -99,46 +98,46 @@ def train(
     """
     config = RunConfig(task=resolved(task), model=model, training=training)
 
-    from transformer.training.device import resolve_device
     from transformer.training.recording import details
     from transformer.training.team import join
 
-    team, device = join(resolve_device(training.device))
+    team, choice = join(training.device, config)
     if training.batch_size < team.size:
         raise ConfigError(f"a batch of {training.batch_size} cannot be shared by {team.size} processes")
     folder = Path(team.tell(str(out or new_folder(ROOT, config))))
     if team.leads:
-        Run.create(folder, config, **details(device))
-    code = _record(Run(folder), config, team, device)
+        Run.create(folder, config, **details(choice.device, choice.why))
+    code = _record(Run(folder), config, team, choice)
     team.part(code)
     return code
 
 
 @app.command
-def resume(run: str) -> int:
+def resume(run: str, *, device: str | None = None) -> int:
     """Go on with a training that was paused, stopped or cut off, from the exact state in which it was left.
 
     Parameters
     ----------
     run
         A run folder, or the name of one below checkpoints/.
+    device
+        auto, cpu, cuda, cuda:1, mps …; left out, what the run was begun with.
     """
     found = Run(located(run))
     config = found.config
     if not found.resumable:
         raise RunError(f"the run {found.name} cannot go on: it is {found.state.status}")
 
-    from transformer.training.device import resolve_device
     from transformer.training.team import join
 
+    team, choice = join(device or config.training.device, config)
     found.ask(stop=False, pause_at=None)
-    team, device = join(resolve_device(config.training.device))
-    code = _record(found, config, team, device)
+    code = _record(found, config, team, choice)
     team.part(code)
     return code
 
 
-def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> int:
+def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
     """Train into a run's folder, with a line of progress; the exit code."""
     import torch
     from rich.console import Console
@@ -148,6 +147,7 @@ def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> in
     from transformer.training.loop import TrainingError
     from transformer.training.recording import develop, record
 
+    device = choice.device
     if device.type == "cpu":
         torch.set_num_threads(1)
     columns = (
@@ -158,12 +158,14 @@ def _record(run: Run, config: RunConfig, team: Team, device: torch.device) -> in
     )
     console = Console(stderr=True, quiet=not team.leads)
     where = describe_device(device) + (f", {team.size} processes" if team.size > 1 else "")
+    if choice.why:
+        console.print(f"device auto: {choice.why}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"training on {where} into {run.folder}", highlight=False)
     try:
         with Progress(*columns, console=console) as progress:
             bar = progress.add_task("loss …", total=config.training.max_steps)
             measured = ""
-            for step in record(run, team, device, config):
+            for step in record(run, team, choice, config):
                 measured = _measured(step) or measured
                 progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}{measured}")
     except TrainingError as error:
@@ -207,13 +209,13 @@ def evaluate(
     path = located(run)
 
     from transformer.checkpoints import NoNumbers, load
-    from transformer.training.device import resolve_device
+    from transformer.commands.devices import named_device
     from transformer.training.recording import evaluate as measure
 
     if path.is_dir():
-        model, config = Run(path).network(device=resolve_device(device)), Run(path).config
+        model, config = Run(path).network(device=named_device(device)), Run(path).config
     else:
-        model, config = load(path, resolve_device(device))
+        model, config = load(path, named_device(device))
     try:
         found = measure(model, config, sequences)
     except NoNumbers as error:  # the file is what was asked for; the model in it is broken

@@ -63,8 +63,8 @@ def costs(run: Run, state: State, metrics: list[dict[str, Any]], redraw: float) 
     said.append(f"the server draws this panel in {redraw:.0f} ms")
     if state.memory:
         said.append(f"the training process held at most {state.memory / 2**20:,.0f} MiB")
-    if stepping := run.card.get("stepping"):
-        said.append(str(stepping))
+    card = run.card
+    said += [str(card[name]) for name in ("why_there", "stepping", "noise") if card.get(name)]
     return f"{'; '.join(said)}."
 
 

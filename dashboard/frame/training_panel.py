@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,10 +23,13 @@ from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, Confi
 from transformer.presets import PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
+from transformer.training.devices import Devices
 from transformer.training.library import changes
 from transformer.training.runs import Run
 
 OWN = "your own settings"
+GPU = re.compile(r"cuda(:\d{1,2})?|mps", re.ASCII)
+"""What a link may call a GPU."""
 AGAIN = 2.0
 """Seconds between two looks whether trainings can begin again."""
 FOLD = "training-settings"
@@ -45,7 +49,7 @@ def panel() -> None:
     if not kind.lawful:
         with above:
             text_source.choose_text()
-    st.caption(device_line())
+    _tell_device()
     with button:  # last: by now the menus have put right what a link named in vain
         _train_button()
 
@@ -75,7 +79,7 @@ def _settings(drawn: bool) -> type[Task]:
             drawn=drawn,
         )
         _mask_menu(kind, drawn)
-    auto = "auto uses a GPU if there is one"
+    auto = "auto uses a GPU if there is one that can be used, unless the CPU was measured to be quicker"
     if drawn:
         _numbers(kind.lawful, recurrent)
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help=auto, drawn=drawn)
@@ -302,25 +306,35 @@ def _number(label: str, field: str, step: float = 1, **options: Any) -> None:
 
 
 def _devices() -> list[str]:
-    """auto, the CPU, and each GPU; before PyTorch is there, whatever the view names."""
-    torch = background.torch()
-    found = ["auto", "cpu"]
-    if torch is not None:
-        found += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-        found += ["mps"] if torch.backends.mps.is_available() else []
+    """auto, the CPU, and each GPU that a training process has found; before one has looked, what the view names."""
+    devices, named = background.pool.devices, session.settings().device
+    if devices is not None:
+        return ["auto", *(each.name for each in devices.all)]
+    return ["auto", "cpu", *([named] if GPU.fullmatch(named) else [])]
+
+
+def _tell_device() -> None:
+    """Where a training would run, as soon as a training process has found it out."""
+    if background.pool.devices is None and not background.pool.trouble and permission.may_train():
+        waiting.until(
+            lambda: background.pool.devices is not None or bool(background.pool.trouble),
+            lambda: st.caption("Looking for a GPU …"),
+            every=AGAIN,
+        )
+    elif background.pool.devices is not None:
+        st.caption(plain(device_line(background.pool.devices)))
+
+
+def device_line(devices: Devices) -> str:
+    """Where a training would run, and why there, in a sentence or two."""
     named = session.settings().device
-    return found if named in found or torch is not None else [*found, named]
-
-
-def device_line() -> str:
-    """Where a training would run, in words."""
-    if background.torch() is None:
-        return "Looking for a GPU …"
-    from transformer.training.device import describe_device, resolve_device
-
-    try:
-        device = resolve_device(session.settings().device)
-    except ConfigError as error:
-        return str(error)
-    name = describe_device(device)
-    return f"Trains on the {name}." if device.type == "cpu" else f"Trains on {name}."
+    if named == "auto":
+        config = None
+        with suppress(ConfigError):  # what cannot be trained is said at the button
+            config = training.training_config()
+        device, why = devices.auto(config)
+        return f"Trains on {device.on_it}.{f' {sentence(why)}' if why else ''}"
+    device = devices.called(named) or devices.all[0]
+    if device.fault:
+        return f"{device.title} cannot be used ({device.fault})."
+    return f"Trains on {device.on_it}."

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from transformer.foundation import gpus
 from transformer.foundation.interruption import interruptible
 from transformer.foundation.last_words import LastWords, listen
 
@@ -155,7 +156,9 @@ class Measuring:
             command = [sys.executable, "-P", "-m", "transformer", self._command, "--out", str(path), *options]
             # Below everything else: whoever looks at a page comes first.
             nice = ["nice"] if os.name == "posix" else []
-            self._process = subprocess.Popen([*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self._process = subprocess.Popen(
+                [*nice, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=gpus.environment()
+            )
             self._words = listen(self._process)
 
     def stop(self) -> None:

@@ -11,6 +11,7 @@ import time
 import traceback
 from typing import Any
 
+from transformer.foundation import gpus
 from transformer.training import runs
 from transformer.training.queue.pool import Pool
 
@@ -28,7 +29,11 @@ begun, drawn = threading.Event(), threading.Event()
 
 
 def start() -> None:
-    """Begin in the background, once the first page, which does without PyTorch, has been drawn."""
+    """Begin in the background, once the first page, which does without PyTorch, has been drawn.
+
+    This process leaves the GPUs to the training processes: what is shown of them is what these have found.
+    """
+    gpus.hide()
     threading.Thread(target=_prepare, name="warm-up", daemon=True).start()
 
 
@@ -63,7 +68,7 @@ def _prepare() -> None:
 
 
 def _import_all() -> None:
-    """Import PyTorch, and take its first steps. Raises whatever PyTorch raises where it is broken."""
+    """Import PyTorch, and take its first steps on the CPU. Raises whatever PyTorch raises where it is broken."""
     import transformer.analysis.heads
     import transformer.checkpoints  # noqa: F401
     from transformer.training.queue.worker import warm_up

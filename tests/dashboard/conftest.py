@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
+import torch
+
+from tests.kit.gpus.sitecustomize import ASKED
 
 
 @pytest.fixture(autouse=True)
 def _each_click_counts(monkeypatch: pytest.MonkeyPatch):
     """No browser, so no click is reported twice, and a second one may follow sooner than any hand could click."""
     monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_page_asks_for_a_gpu(monkeypatch: pytest.MonkeyPatch):
+    """The process of the pages leaves the GPUs to those that train, which tell it what there is."""
+    asked: list[str] = []
+
+    def noted(name: str):
+        own = getattr(torch.cuda, name)
+
+        def ask(*args: object, **kwargs: object):
+            caller = sys._getframe(1)
+            while caller is not None:
+                if f"{os.sep}dashboard{os.sep}" in caller.f_code.co_filename.partition("tests")[0]:
+                    asked.append(f"{name}, line {caller.f_lineno} of {caller.f_code.co_filename}")
+                caller = caller.f_back
+            return own(*args, **kwargs)
+
+        return ask
+
+    for name in ASKED:
+        monkeypatch.setattr(torch.cuda, name, noted(name))
+    yield
+    assert asked == []

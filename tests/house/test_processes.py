@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tests.kit.waiting import wait_for
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import IsolationError, Warm
 from transformer.foundation.last_words import LINES, LONGEST, LastWords
+from transformer.training.devices import Device, Devices
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue import warm_ups
 from transformer.training.queue.pool import ENOUGH, Pool
@@ -222,6 +224,30 @@ def test_a_training_whose_process_is_gone_keeps_its_words(python: Interpreter, t
             "stopped at step 0: the process is gone, and its last words were “Error: out of memory”"
         )
     finally:
+        pool.close()
+
+
+def test_a_process_that_ends_by_itself_after_a_run_gets_no_other_and_what_it_has_found_is_kept(
+    python: Interpreter, tmp_path: Path
+) -> None:
+    """It takes its time to go, as one that still makes a film; what it says of devices may be anything."""
+    trains = f'printf "$$\n" >> {tmp_path}/trained; printf "\\n\\002last\\n"'
+    found = Devices((Device("cpu", "CPU, 2 cores"), Device("cuda:0", "a card", "it is broken")))
+    for said in ("{", "[]", json.dumps(found.record())):
+        trains += f"; printf '\\n\\002found %s\\n' '{said}'"
+    python.does(WARM.format(does=trains) + f"; until [ -e {tmp_path}/go ]; do sleep 0.01; done")
+    pool = Pool(1)
+    assert pool.devices is None
+    try:
+        for number in range(1, 4):
+            run = Run.create(tmp_path / f"run-{number}", tiny())
+            pool.submit(run)
+            wait_for("the run is done", lambda: pool.live("") == 0)
+            assert len(set((tmp_path / "trained").read_text().split())) == number, "each in a process of its own"
+        assert pool.devices == found
+        assert pool.trouble == ""
+    finally:
+        (tmp_path / "go").touch()
         pool.close()
 
 

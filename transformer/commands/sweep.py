@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from transformer.commands.devices import named_device
 from transformer.config import ConfigError
 from transformer.experiments.populations.plan import planned, shown
 from transformer.foundation.foreign import shortened
@@ -61,9 +62,8 @@ def sweep(
     from transformer.experiments.populations.carry_out import carry_out, in_batches, one_by_one
     from transformer.experiments.populations.cluster import on_cluster
     from transformer.experiments.populations.words import outcome
-    from transformer.training.device import resolve_device
 
-    device = resolve_device(str(plan.fixed.get("device", "auto")))
+    device = named_device(str(plan.fixed.get("device", "auto")))
     together = how == "together" or (how == "auto" and device.type != "cpu")
     carrier: Carrier = partial(in_batches, device=device)
     if on:

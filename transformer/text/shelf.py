@@ -13,8 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
+from transformer.foundation import machine
 from transformer.foundation.atomic_files import sweep, write_whole
 from transformer.foundation.checks import reason
 from transformer.foundation.foreign import quoted, read_bytes, shortened
@@ -42,8 +41,7 @@ _cutting = threading.Lock()
 
 def folder() -> Path:
     """Where texts lie: $ATTENTION_LAB_CACHE, or the user's cache."""
-    given = os.environ.get("ATTENTION_LAB_CACHE")
-    return (Path(given) if given else user_cache_path("attention-lab")) / "texts"
+    return machine.folder() / "texts"
 
 
 def decoded(content: bytes, name: str) -> str:

@@ -20,7 +20,7 @@ from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
-from transformer.training.stepping import CAPTURED, CapturedStep, EagerStep, Inputs, why_eager
+from transformer.training.stepping import CAPTURED, UNCAPTURED, CapturedStep, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
@@ -102,7 +102,7 @@ class Training:
         self.step, self.seconds, self.in_a_row, self.last_norm = 0, 0.0, 0, math.nan
         self.rng = np.random.default_rng([settings.seed, TRAINING_STREAM])
         self.probe_rng = np.random.default_rng([settings.seed, EVALUATION_STREAM])
-        self.noise = _fresh_noise(self.device, settings.seed + team.rank)
+        self.noise = fresh_noise(self.device, settings.seed + team.rank)
         """State of the generator that dropout draws from."""
         self.aim = Aim(config)
         self._why_eager = why_eager(self.device, team)
@@ -150,7 +150,7 @@ class Training:
     def stepping(self) -> str:
         """How steps are taken: captured in a CUDA graph, or eagerly, and why."""
         if self.capture is not None and self.capture.failure:
-            return f"eager: the step could not be captured ({self.capture.failure})"
+            return f"{UNCAPTURED} ({self.capture.failure})"
         return self._why_eager or CAPTURED
 
     def take_step(self) -> Step:
@@ -288,7 +288,8 @@ def read(model: Network, task: Task) -> tuple[Float[np.ndarray, "target"], int, 
     return found.right.mean(axis=0), len(found.right), float(found.nats.mean())
 
 
-def _fresh_noise(device: torch.device, seed: int) -> Tensor:
+def fresh_noise(device: torch.device, seed: int) -> Tensor:
+    """The state of a device's generator that begins with a seed."""
     with drawing(seed, device):
         return _noise(device)
 

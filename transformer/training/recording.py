@@ -30,7 +30,7 @@ from transformer.network import Network
 from transformer.tasks import Task
 from transformer.text.perplexity import said
 from transformer.training import lock, resume
-from transformer.training.device import describe_device, memory, resolve_device
+from transformer.training.device import Choice, choose_device, describe_device, memory
 from transformer.training.events import Events
 from transformer.training.loop import Step, Training, TrainingError
 from transformer.training.queue.places import Places
@@ -57,10 +57,11 @@ def snapshot_steps(most: int, dense: int = 16, kept: int = SNAPSHOTS) -> list[in
     return sorted(steps)
 
 
-def details(device: torch.device) -> dict[str, Any]:
-    """What else a run's card says: on what it was trained, and with which versions."""
+def details(device: torch.device, why: str = "") -> dict[str, Any]:
+    """What else a run's card says: on what it was trained, why there, and with which versions."""
     return {
         "device": describe_device(device),
+        "why_there": why,
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
     }
 
@@ -101,7 +102,7 @@ def _read(model: Network, task: Task) -> dict[str, Any]:
 def record(
     run: Run,
     team: Team = ALONE,
-    device: torch.device | None = None,
+    choice: Choice | None = None,
     config: RunConfig | None = None,
     places: Places | None = None,
 ) -> Iterator[Step]:
@@ -111,14 +112,15 @@ def record(
     and an end of any kind leaves its reason. The last weights are always kept. Raises RunError when another process
     is training it, or when it has ended and nothing is left to go on from: the folder stays as it is then. Of a team
     only the leading process writes; the others may not see the folder, and need the `config`. Of the `places`, one of
-    which has to be held, it gives its own away while it is paused.
+    which has to be held, it gives its own away while it is paused. The config names the device where none was
+    chosen.
     """
     try:
         with lock.hold(run.folder) if team.leads else contextlib.nullcontext():
             left = run.folder / "resume.safetensors"
             if team.leads and max(run.snapshots(), default=0) and not left.is_file():
                 raise RunError(f"the run {run.name} has been trained, and nothing is left to go on from")
-            yield from _Recording(run, team, device, config or run.config, places).steps()
+            yield from _Recording(run, team, choice, config or run.config, places).steps()
     except lock.Occupied as error:
         raise RunError(str(error)) from None
     except NotAFile as error:
@@ -129,11 +131,9 @@ def record(
 class _Recording:
     """One process's work on a run, from taking it up to leaving it. Only the leading process of a team writes."""
 
-    def __init__(
-        self, run: Run, team: Team, device: torch.device | None, config: RunConfig, places: Places | None
-    ) -> None:
-        self.run, self.team, self.config = run, team, config
-        self.device = device
+    def __init__(self, run: Run, team: Team, choice: Choice | None, config: RunConfig, places: Places | None) -> None:
+        self.run, self.team, self.config, self.choice = run, team, config, choice
+        self.device = None if choice is None else choice.device
         self.step, self.pause = 0, SAVE_EVERY
         self.last_beat = self.last_save = 0.0
         self.wishes = Wishes(run, team, places=places)
@@ -167,12 +167,12 @@ class _Recording:
 
     def _begin(self) -> Training:
         """The training, new or where it was left, and the folder in agreement with it."""
-        self.device = self.device or resolve_device(self.config.training.device)
+        self.choice = self.choice or choose_device(self.config.training.device, self.config)
+        self.device = self.choice.device
         model = build(self.config).to(self.device)
         training = Training(model, self.config, self.team)
         left = self.run.folder / "resume.safetensors"
-        if self.team.agree(int(left.is_file())):
-            resume.restore(left, training)
+        anew = resume.restore(left, training) if self.team.agree(int(left.is_file())) else ""
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:
@@ -185,7 +185,8 @@ class _Recording:
                 (self.run.folder / name).unlink(missing_ok=True)
             if self.step in self.kept and self.step not in self.run.snapshots():
                 checkpoints.save(self._snapshot(self.step), model, self.config)
-            said = details(self.device) | {"stepping": training.stepping, "processes": self.team.size}
+            said = details(self.device, self.choice.why) | {"stepping": training.stepping, "processes": self.team.size}
+            said |= {"noise": anew} if anew else {}
             self.run.add_details(**said)
             self._beat("running", force=True)
         self.last_save = time.monotonic()

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
@@ -18,7 +19,7 @@ from transformer.checkpoints import packed
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import open_tensors, quoted
-from transformer.training.loop import Training
+from transformer.training.loop import Training, fresh_noise
 
 FORMAT = "attention-lab-training/1"
 MOMENTS = ("exp_avg", "exp_avg_sq", "step")
@@ -52,8 +53,11 @@ def prepare_save(path: Path, training: Training) -> Callable[[], None]:
     return write
 
 
-def restore(path: Path, training: Training) -> None:
-    """Bring a new training to where the file's was. Raises ResumeError when it does not fit."""
+def restore(path: Path, training: Training) -> str:
+    """Bring a new training to where the file's was; in words what of it could not be, empty where all was.
+
+    Raises ResumeError when it does not fit.
+    """
     try:
         with open_tensors(path, "pt") as file:
             metadata = file.metadata() or {}
@@ -73,13 +77,38 @@ def restore(path: Path, training: Training) -> None:
                 for number, entry in enumerate(zip(*moments, steps, strict=True))
             }
             training.optimiser.load_state_dict(training.optimiser.state_dict() | {"state": state})
-        training.noise = tensors["noise"]
+        kept = tensors["noise"] if training.team.leads else None  # which is the leading process's own
+        fresh = (training.config.training.seed, progress["step"], training.team.rank)
+        training.noise = noise_for(training.device, kept, fresh)
         training.rng.bit_generator.state = progress["rng"]
         training.probe_rng.bit_generator.state = progress["probe_rng"]
         for name in PROGRESS:
             setattr(training, name, progress[name])
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ResumeError(f"the training cannot be taken up from {path.name}: {reason(error)}") from error
+    return _noise_anew(training, tensors["noise"])
+
+
+def noise_for(device: torch.device, state: Tensor | None, seed: Sequence[int]) -> Tensor:
+    """The state of a device's generator to go on from: the one that is given, or one of `seed` where it does not fit.
+
+    Generators of two kinds of device have states of other sizes, and draw other numbers.
+    """
+    fresh = fresh_noise(device, int(np.random.SeedSequence(seed).generate_state(1)[0]))
+    return fresh if state is None or (state.shape, state.dtype) != (fresh.shape, fresh.dtype) else state
+
+
+def _noise_anew(training: Training, state: Tensor) -> str:
+    """Why a training that draws noise does not draw what it would have drawn without a break; empty where it does."""
+    config = training.config
+    if training.step == 0 or (config.model.dropout == 0 and config.training.teacher_forcing == 1):
+        return ""
+    what = "dropout" if config.model.dropout else "teacher forcing"
+    if state.shape != training.noise.shape:
+        return f"{what} draws anew since step {training.step}: the training goes on on another kind of device"
+    if training.team.size > 1:
+        return f"{what} draws anew since step {training.step} in all processes but the leading one"
+    return ""
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:

@@ -18,6 +18,8 @@ from transformer.tasks import Batch
 from transformer.training.team import ALONE, Team
 
 CAPTURED = "captured in a CUDA graph"
+UNCAPTURED = "eager: the step could not be captured"
+"""How it begins to say that a capture failed. It may leave CUDA in this process unable to capture another one."""
 WARM_UP = 1
 """Steps on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: the optimiser makes its
 moments in the first, and libraries their workspaces. They are the training's own."""

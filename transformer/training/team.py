@@ -12,6 +12,10 @@ import sys
 import torch
 from torch import Tensor, nn
 
+from transformer.config import ConfigError, RunConfig
+from transformer.foundation.words import counted
+from transformer.training.device import Choice, choose_device, gpu_count
+
 
 class Team:
     """The processes of a training; this one stands for a training in a single process."""
@@ -86,11 +90,23 @@ class Torchrun(Team):
         os._exit(code)
 
 
-def join(device: torch.device) -> tuple[Team, torch.device]:
-    """The team that this process belongs to, and its own device: each process of a machine takes a GPU of its own."""
+def join(name: str, config: RunConfig) -> tuple[Team, Choice]:
+    """The team that this process belongs to, and its own device: each process of a machine takes a GPU of its own.
+
+    Raises ConfigError where the device that is named, or a process's own GPU, cannot be used.
+    """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        return ALONE, device
-    if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(device)
-    return Torchrun(device), device
+        return ALONE, choose_device(name, config)
+    gpus = gpu_count()
+    if not name.startswith("cuda") and not (name == "auto" and gpus):
+        choice = choose_device(name, config)
+        return Torchrun(choice.device), choice
+    own, together = (int(os.environ.get(each, ours)) for each, ours in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
+    if 0 < gpus < max(together, own + 1):
+        raise ConfigError(
+            f"each process needs a GPU of its own, and {max(together, own + 1)} processes share "
+            f"{counted(gpus, 'GPU')} here: start fewer, or train on the CPU (--device cpu)"
+        )
+    choice = choose_device(f"cuda:{own}")
+    torch.cuda.set_device(choice.device)
+    return Torchrun(choice.device), choice

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import transformer
+from tests.kit.gpus import sitecustomize as gpu
 from tests.kit.hostile.submissions import FORGING, RIGHT, body
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.checking.check import CheckError, check, check_source
@@ -174,6 +175,20 @@ HOSTILE = {
     **{name: (source, "The code’s process answered what no bench answers: ") for name, source in FORGING.items()},
     "half": (FORGING["half"], "The code ended its own Python process with exit code 0 while it was called"),
 }
+
+
+@LINUX
+def test_a_right_file_is_right_where_there_is_a_gpu(tmp_path, monkeypatch):
+    """The process that is forked sees none: else no child could run backward."""
+    monkeypatch.setattr("transformer.checking.isolation.process.ENVIRONMENT", (*ENVIRONMENT, "PYTHONPATH", gpu.KIND))
+    for name, value in gpu.environment("unusable").items():
+        monkeypatch.setenv(name, value)
+    looks = body("import torch", "assert torch.version.cuda == '13.0'", "assert not torch.cuda.is_available()")
+    with Warm() as warm:
+        right = checked(RIGHT, warm, tmp_path)
+        assert (right.not_run, right.wrong) == ("", ())
+        found = checked(looks, warm, tmp_path)
+    assert "AssertionError" not in f"{found.not_run} {found.wrong}"
 
 
 @LINUX

@@ -201,15 +201,18 @@ def test_interrupted_it_stops_and_says_so(monkeypatch, capsys):
 # --- resume
 
 
-def test_a_training_that_was_cut_off_is_taken_up_by_name(trained, capsys, monkeypatch):
+def test_a_training_that_was_cut_off_is_taken_up_by_name_and_on_the_device_that_is_named(trained, capsys):
     """It ends with the weights of the one that nobody cut off, under the same name, in the same folder."""
     run = Run.create(Path("cut-off"), CONFIG)
     steps = record(run)
     for _ in range(3):
         next(steps)
     steps.close()
-    monkeypatch.setattr("transformer.__main__.ROOT", Path.cwd())
-    assert main(["resume", "cut-off"]) == 0
+    left = run.state
+    assert main(["resume", "cut-off", "--device", "toaster"]) == 2
+    assert capsys.readouterr().err == "error: device must be auto, cpu, cuda, cuda:N or mps, not 'toaster'\n"
+    assert run.state == left
+    assert main(["resume", "cut-off", "--device", "cpu"]) == 0
     assert capsys.readouterr().out.startswith("all 7 steps taken")
     assert run.evaluation["weights"] == trained.evaluation["weights"]
     assert [line["step"] for line in run.metrics()] == [1, 2, 3, 4, 5, 6, 7]

@@ -1,6 +1,7 @@
 """Pausing, slowing, stepping, resuming: what is asked of a training between its steps changes none of its numbers."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ from transformer.training.loop import Training, train
 from transformer.training.recording import record, snapshot_steps
 from transformer.training.requests import TICK, Wishes
 from transformer.training.runs import Control, Run, RunError
-from transformer.training.team import ALONE
+from transformer.training.team import ALONE, Team
 
 CONFIG = RunConfig(
     task=TaskConfig(length=3, min_length=2),
@@ -22,6 +23,19 @@ CONFIG = RunConfig(
     training=TrainingConfig(max_steps=30, warmup_steps=5, decay_after=10, weight_decay=0.1, solved_at=2, device="cpu"),
 )
 """Everything that has a state of its own: dropout, moments, a rate that moves, sequences of several lengths."""
+RECURRENT = RunConfig(
+    task=TaskConfig(task="reverse-translate", length=3),
+    model=ModelConfig(architecture="gru", d_model=16),
+    training=CONFIG.training,
+)
+HELPED = replace(RECURRENT, training=replace(CONFIG.training, teacher_forcing=0.5))
+
+
+class Member(Team):
+    """One of several processes, without the others."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
 
 
 def numbers(step) -> tuple:
@@ -52,6 +66,35 @@ def test_what_was_written_down_goes_on_as_if_nothing_had_been(unbroken, tmp_path
     while not second.done:
         taken.append(numbers(second.take_step()))
     assert taken == unbroken
+
+
+@pytest.mark.parametrize(
+    ("config", "bytes_", "rank", "size", "told"),
+    [
+        (CONFIG, 5056, 0, 1, ""),
+        (CONFIG, 5056, 0, 2, "dropout draws anew since step 2 in all processes but the leading one"),
+        (CONFIG, 5056, 1, 2, "dropout draws anew since step 2 in all processes but the leading one"),
+        (CONFIG, 16, 0, 1, "dropout draws anew since step 2: the training goes on on another kind of device"),
+        (RECURRENT, 16, 0, 1, ""),
+        (HELPED, 16, 0, 1, "teacher forcing draws anew since step 2: the training goes on on another kind of device"),
+    ],
+)
+def test_noise_goes_on_on_its_own_kind_of_device_and_of_each_process_its_own(
+    config: RunConfig, bytes_: int, rank: int, size: int, told: str, tmp_path
+):
+    """A GPU's generator has a state of 16 bytes, a processor's one of 5,056."""
+    first = Training(build(config), config)
+    for _ in range(2):
+        first.take_step()
+    left, first.noise = first.noise, first.noise if bytes_ == 5056 else torch.arange(bytes_, dtype=torch.uint8)
+    resume.save(tmp_path / "left", first)
+    begun = [Training(build(config), config, Member(rank, size)) for _ in range(2)]
+    assert [resume.restore(tmp_path / "left", each) for each in begun] == [told, told]
+    kept = rank == 0 and bytes_ == 5056
+    assert all(torch.equal(each.noise, left) == kept for each in begun)
+    assert torch.equal(begun[0].noise, begun[1].noise), "the same file twice"
+    other = Training(build(config), config, Member(rank + 1, size + 2))
+    assert not torch.equal(other.noise, begun[0].noise)
 
 
 def test_others_who_draw_between_two_steps_change_nothing(unbroken):

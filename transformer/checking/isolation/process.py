@@ -23,6 +23,7 @@ from transformer.checking.faults import Refused
 from transformer.checking.isolation import folders, wire
 from transformer.checking.isolation.answers import ForgedError, Message
 from transformer.checking.isolation.limits import CUT_OFF, MB, MOST_THREADS, Limits, can_isolate
+from transformer.foundation import gpus
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.last_words import LastWords, listen, signal_name
 
@@ -238,6 +239,7 @@ class Warm:
                     start_new_session=True,
                     env={
                         **{name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+                        **gpus.HIDDEN,
                         "OMP_NUM_THREADS": "1",
                         "MKL_NUM_THREADS": "1",
                         "TORCHDYNAMO_DISABLE": "1",

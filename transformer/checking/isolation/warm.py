@@ -79,9 +79,12 @@ def _hear_the_end(heard: bool) -> None:
 
 
 def _prepare() -> None:
-    """Do once what PyTorch does at its first step, so that no child has to."""
+    """Do once what PyTorch does at its first step, so that no child has to.
+
+    But no backward pass: with a GPU in sight PyTorch makes threads for it, and the children could make none any more.
+    """
     x = torch.randn(2, 2, requires_grad=True)
-    (x @ x).softmax(-1).sum().backward()
+    (x @ x).softmax(-1).sum()
 
 
 def _run(control: socket.socket, file: int, job: dict[str, Any], folder: Path) -> None:

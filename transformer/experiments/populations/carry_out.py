@@ -107,7 +107,8 @@ def train_one(folder: Path) -> list[Row]:
     """Train one member in this process, on the device that its config names."""
     from transformer.training.device import resolve_device
 
-    return list(train([folder], resolve_device(Run(folder).config.training.device)))
+    config = Run(folder).config
+    return list(train([folder], resolve_device(config.training.device, config)))
 
 
 class Alone:

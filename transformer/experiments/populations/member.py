@@ -39,9 +39,9 @@ class Recorder:
     def __init__(self, run: Run, device: torch.device) -> None:
         self.run, self.config, self.device = run, run.config, device
         self.training = Training(build(self.config).to(device), self.config)
-        left, film = run.folder / "resume.safetensors", None
+        left, film, anew = run.folder / "resume.safetensors", None, ""
         if left.is_file():
-            resume.restore(left, self.training)
+            anew = resume.restore(left, self.training)
             begun = run.film
             film = None if begun is None else until(begun, self.training.step)  # it is written first, and may be ahead
         self.kept = set(snapshot_steps(self.config.training.max_steps))
@@ -52,7 +52,7 @@ class Recorder:
         if not self.training.step:
             save_initial(run.folder / "snapshots" / "step-000000.safetensors", self.config)
             self.camera.look(0, self.training.model)
-        run.add_details(**details(device))
+        run.add_details(**details(device), **({"noise": anew} if anew else {}))
         self._beat("running", force=True)
 
     @property

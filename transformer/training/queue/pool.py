@@ -19,15 +19,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from transformer.foundation import gpus
 from transformer.foundation.checks import reason
-from transformer.foundation.last_words import LONGEST as LONGEST_LINE
+from transformer.foundation.foreign import record
 from transformer.foundation.last_words import LastWords
 from transformer.foundation.words import counted
+from transformer.training.devices import Devices
 from transformer.training.queue import warm_ups
 from transformer.training.runs import Run, RunError
 
-READY, DONE = "\x02ready", "\x02done"
-"""What a worker says to whoever started it: lines that nothing else prints."""
+READY, DONE, LAST, FOUND = "\x02ready", "\x02done", "\x02last", "\x02found "
+"""What a worker says to whoever started it: lines that nothing else prints. Behind FOUND stand its devices, as JSON."""
+LONGEST_FOUND = 2**16
+"""Characters of a line in which a worker tells what there is to train on."""
 TICK = 5.0
 """Seconds between two looks at the workers when nothing has happened; a waiting run beats as often."""
 MOST_WAITING = 100
@@ -76,12 +80,14 @@ def in_turn(waiting: Sequence[Waiting], at_work: Mapping[str, int]) -> list[Wait
 
 
 class Worker:
-    """One process that trains one run at a time; `changed` is called when it is ready, done, or dead.
+    """One process that trains one run at a time; `changed` is called when it is ready, done, dead, or found devices.
 
     Of all workers that share a folder, `most` are at work at once. Raises OSError where no process can be made.
     """
 
-    def __init__(self, changed: Callable[[], None] = lambda: None, shared: tuple[Path, int] | None = None) -> None:
+    def __init__(
+        self, changed: Callable[[Worker], None] = lambda worker: None, shared: tuple[Path, int] | None = None
+    ) -> None:
         limits = [] if shared is None else [str(shared[0]), str(shared[1])]
         self.who = ""
         self.words = LastWords()
@@ -94,12 +100,17 @@ class Worker:
             start_new_session=True,
             encoding="utf-8",
             errors="replace",
+            env=gpus.environment(),
         )
         self.run: Run | None = None
         self.tries = 0
         self.served = False
         """Has it come to the end of a run?"""
         self.born = self.since = time.monotonic()
+        self.devices: Devices | None = None
+        """What it has found to train on; None until it has looked."""
+        self.last = False
+        """Will it end by itself after the run that it has?"""
         self.ready = threading.Event()
         self.ended = threading.Event()
         self._dead_since: float | None = None
@@ -152,21 +163,26 @@ class Worker:
     def _listen(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as words:
-            for line in iter(partial(words.readline, 4 * LONGEST_LINE), ""):
+            for line in iter(partial(words.readline, LONGEST_FOUND), ""):
                 word = line.strip()
                 if word == READY:
                     self.ready.set()
                     warm_ups.remember(time.monotonic() - self.born)
                 elif word == DONE:
                     self.run, self.served = None, True
+                elif word == LAST:
+                    self.last = True
+                elif word.startswith(FOUND):
+                    with contextlib.suppress(ValueError):
+                        self.devices = Devices.read(record(word.removeprefix(FOUND)))
                 else:
                     self.words.add(line)
                     continue
-                self._changed()
+                self._changed(self)
         self.process.wait()  # nobody else takes leave of it
         self.dismiss()
         self.ended.set()
-        self._changed()
+        self._changed(self)
 
 
 class Pool:
@@ -180,6 +196,8 @@ class Pool:
         self.root = root
         self.workers: list[Worker] = []
         self.queue: list[Waiting] = []
+        self.devices: Devices | None = None
+        """What there is to train on, as a worker found it last; None until one has looked."""
         self._news = threading.Condition()
         self._open = False
         self._deaths, self._how = 0, ""
@@ -273,8 +291,9 @@ class Pool:
         due = self._next - time.monotonic()
         return min(longest, due) if due > 0 else longest
 
-    def _changed(self) -> None:
+    def _changed(self, worker: Worker) -> None:
         with self._news:
+            self.devices = worker.devices or self.devices
             self._news.notify_all()
 
     def _serve(self) -> None:
@@ -294,7 +313,7 @@ class Pool:
         wanted = min(len(self.queue), max(0, self.most - self._busy()))
         if not wanted and self._idle() is None and not self._short():
             wanted = 1
-        coming = sum(worker.run is None and not worker.ready.is_set() for worker in self.workers)
+        coming = sum(worker.run is None and not worker.ready.is_set() and not worker.last for worker in self.workers)
         if self.queue and coming < wanted and len(self.workers) >= self.most + SPARE:
             self._end_a_pause()
         for _ in range(min(1 if self._deaths else wanted, self.most + SPARE - len(self.workers)) - coming):
@@ -360,8 +379,8 @@ class Pool:
 
     def _idle(self) -> Worker | None:
         """A warm worker without a run."""
-        idle = (worker for worker in self.workers if worker.run is None and worker.ready.is_set() and worker.alive)
-        return next(idle, None)
+        warm = (worker for worker in self.workers if worker.ready.is_set() and worker.alive and not worker.last)
+        return next((worker for worker in warm if worker.run is None), None)
 
     def _short(self) -> bool:
         """Has a training begun just now, which may soon give its worker back?"""

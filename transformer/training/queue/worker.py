@@ -1,65 +1,143 @@
 """The training process: it has already paid for importing PyTorch, and waits on its stdin for runs to train.
 
 `python -m transformer.training.queue.worker [ROOT MOST]` prints READY, reads one run folder a line, and prints DONE
-after each; whatever else it prints is kept as its last words. Of all processes that name the same ROOT at most MOST
-train at once. It is a plain subprocess: the children of multiprocessing would run the Streamlit script again. When
-whoever started it goes away, it trains on to the end of its run, for the run belongs to its folder.
+after each. It is ready once the CPU is warm; then it looks for GPUs, and prints FOUND with what there is to train on.
+Where it ends by itself after a run, it prints LAST before DONE. Whatever else it prints is kept as its last words. Of
+all processes that name the same ROOT at most MOST train at once. It is a plain subprocess: the children of
+multiprocessing would run the Streamlit script again. When whoever started it goes away, it trains on to the end of its
+run, for the run belongs to its folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from transformer.training import events
+from transformer.training.devices import Devices
 from transformer.training.queue.places import Places
-from transformer.training.queue.pool import DONE, READY
-from transformer.training.runs import Run
+from transformer.training.queue.pool import DONE, FOUND, LAST, READY
+from transformer.training.runs import Run, RunError
 
 TICK, BEAT = 0.1, 1.0
 """Seconds between two looks whether a place is free, and between two signs of life of the run that waits for it."""
 
 
 def warm_up() -> None:
-    """Pay for everything that is slow only once: torch, torch._dynamo, the first steps, the CUDA context."""
+    """Pay for everything that is slow only once, on the CPU: torch, torch._dynamo, the first steps."""
     import torch
     import torch._dynamo  # imported lazily, at 1.2 s, by the first optimiser that steps
 
-    from transformer.config import RunConfig, TrainingConfig
-    from transformer.model import build
-    from transformer.training.device import resolve_device
-    from transformer.training.loop import train
-
     torch.set_num_threads(1)  # toys: two threads lose everything to a busy neighbour
-    config = RunConfig(training=TrainingConfig(max_steps=2, evaluate_every=1))
-    for _ in train(build(config).to(resolve_device()), config):
-        pass
+    _take_steps("cpu", 2)
     if events.installed():
         import tensorboard.summary.writer.record_writer  # noqa: F401
+
+
+def _take_steps(device: str, most: int) -> None:
+    """The first steps of the default run."""
+    from transformer.config import RunConfig, TrainingConfig
+    from transformer.model import build
+    from transformer.training.loop import train
+
+    config = RunConfig(training=TrainingConfig(max_steps=most, evaluate_every=1))
+    for _ in train(build(config).to(device), config):
+        pass
+
+
+class Lookout:
+    """What this process has found to train on, and tells whoever started it; the GPU that can be used it warms up."""
+
+    def __init__(self) -> None:
+        self.told: Devices | None = None
+        self.failed = False
+        """Did a GPU on which something could be computed fail at its first steps?"""
+        self._work = self._in_pieces()
+
+    def go_on(self, called: Callable[[], bool] = lambda: False) -> None:
+        """Look for GPUs and warm one up, piece by piece, until all is done or this process is `called` away."""
+        while not called():
+            if next(self._work, None) is None:
+                return
+
+    def look(self) -> Devices:
+        """What there is to train on now; it is told where it is news."""
+        from transformer.training.device import look
+
+        found = look()
+        if found != self.told:
+            self.told = found
+            _say(FOUND + json.dumps(found.record()))
+        return found
+
+    @property
+    def well(self) -> bool:
+        """Can the GPU still be used that could be used before?"""
+        if self.told is None or (before := self.told.gpu) is None:
+            return not self.failed
+        now = self.look().called(before.name)
+        return now is not None and not now.fault
+
+    def _in_pieces(self) -> Iterator[bool]:
+        from transformer.training import step_times
+        from transformer.training.device import driver, give_up, short_reason
+        from transformer.training.stepping import WARM_UP
+
+        devices = self.look()
+        yield True
+        if (gpu := devices.gpu) is None:
+            return
+        try:
+            _take_steps(gpu.name, WARM_UP + 2)
+            yield True
+            if not gpu.milliseconds:
+                there = step_times.measure(gpu.name)
+                yield True
+                times = devices.changed(gpu, milliseconds=there)
+                times = times.changed(devices.all[0], milliseconds=step_times.measure("cpu"))
+                step_times.remember(times, driver())
+        except Exception as error:  # each driver has its own
+            self.failed = True
+            give_up(gpu, short_reason(error))
+        self.look()
 
 
 def main() -> None:
     warm_up()
     from transformer.training.recording import develop, record
+    from transformer.training.stepping import UNCAPTURED
 
     places = Places(Path(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) == 3 else None
     films: list[Run] = []
+    lookout = Lookout()
     _say(READY)
+    lookout.go_on(_called)
     for line in _lines():
         run = Run(Path(line))
         with contextlib.suppress(Exception):  # the run folder has the reason
+            if run.config.training.device != "cpu":
+                lookout.go_on()
+                lookout.look()
             if places is None or _its_turn(run, places):
                 for _ in record(run, places=places):
                     pass
         if places is not None:
             places.give()
         films.append(run)
+        # A CUDA context that broke stays broken, and a capture that failed may let the next one fail: a fresh process.
+        last = not lookout.well or _stepping(run).startswith(UNCAPTURED)
+        if last:
+            _say(LAST)
         _say(DONE)
+        if last:
+            break
+        lookout.go_on(_called)
         while films and not _called():
             with contextlib.suppress(Exception):
                 if not develop(films[0], _called):
@@ -68,6 +146,14 @@ def main() -> None:
     for run in films:
         with contextlib.suppress(Exception):
             develop(run)
+
+
+def _stepping(run: Run) -> str:
+    """How the steps of a run were taken; empty where its card does not say."""
+    try:
+        return str(run.card.get("stepping", ""))
+    except RunError:
+        return ""
 
 
 def _its_turn(run: Run, places: Places) -> bool:

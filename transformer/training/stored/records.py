@@ -55,7 +55,7 @@ def details(card: Mapping[str, Any]) -> None:
     """What else a card says: when the run was made, and on what. Raises ValueError where it is of the wrong kind."""
     number(card.get("created", 0), 0, LATEST)
     whole(card.get("processes", 1))
-    for name in ("device", "stepping"):
+    for name in ("device", "why_there", "stepping", "noise"):
         text(card.get(name, ""))
 
 
