@@ -106,7 +106,7 @@ def train(
         raise ConfigError(f"a batch of {training.batch_size} cannot be shared by {team.size} processes")
     folder = Path(team.tell(str(out or new_folder(ROOT, config))))
     if team.leads:
-        Run.create(folder, config, **details(choice.device, choice.why))
+        Run.create(folder, config, **details(choice.device), why_there=choice.why)
     code = _record(Run(folder), config, team, choice)
     team.part(code)
     return code

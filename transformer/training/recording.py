@@ -57,11 +57,10 @@ def snapshot_steps(most: int, dense: int = 16, kept: int = SNAPSHOTS) -> list[in
     return sorted(steps)
 
 
-def details(device: torch.device, why: str = "") -> dict[str, Any]:
-    """What else a run's card says: on what it was trained, why there, and with which versions."""
+def details(device: torch.device) -> dict[str, Any]:
+    """What else a run's card says: on what it was trained, and with which versions."""
     return {
         "device": describe_device(device),
-        "why_there": why,
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
     }
 
@@ -185,7 +184,8 @@ class _Recording:
                 (self.run.folder / name).unlink(missing_ok=True)
             if self.step in self.kept and self.step not in self.run.snapshots():
                 checkpoints.save(self._snapshot(self.step), model, self.config)
-            said = details(self.device, self.choice.why) | {"stepping": training.stepping, "processes": self.team.size}
+            said = details(self.device) | {"why_there": self.choice.why, "stepping": training.stepping}
+            said |= {"processes": self.team.size}
             said |= {"noise": anew} if anew else {}
             self.run.add_details(**said)
             self._beat("running", force=True)
