@@ -66,21 +66,40 @@ def save(path: Path | str, model: Network, config: RunConfig, *, half: bool = Fa
 
     `half` rounds the weights to 16 bits: half the size, three digits each. Raises OSError where it cannot be written.
     """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    prepare_save(path, model, config, half=half)()
+    path = Path(path)
+    weights = {
+        name: (tensor.detach().to(torch.float16) if half else tensor.detach()).contiguous().cpu()
+        for name, tensor in model.state_dict().items()
+        if name not in _derived(config)
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, packed(weights, _metadata(config)))
 
 
-def prepare_save(path: Path | str, model: Network, config: RunConfig, *, half: bool = False) -> Callable[[], None]:
-    """What writes the weights as they are now, whatever becomes of the model: for a thread that waits for the disk."""
-    weights = {name: each.detach() for name, each in model.state_dict().items() if name not in _derived(config)}
-    flat = torch.cat([each.flatten() for each in weights.values()])  # one copy: a GPU is asked once
+class Series:
+    """Checkpoints of one model, taken again and again while it learns: what `save` writes, byte for byte.
 
-    def write() -> None:
-        parts = (flat.to(torch.float16) if half else flat).cpu().split([each.numel() for each in weights.values()])
-        shaped = {name: part.view(each.shape) for (name, each), part in zip(weights.items(), parts, strict=True)}
-        write_whole(Path(path), packed(shaped, {"format": FORMAT, "config": json.dumps(config.to_dict())}))
+    Where which weight stands in the file is settled once: to take one is a copy in one operation, on a GPU, too.
+    """
 
-    return write
+    def __init__(self, model: Network, config: RunConfig) -> None:
+        weights = {name: each.detach() for name, each in model.state_dict().items() if name not in _derived(config)}
+        example = packed(
+            {name: torch.zeros(each.shape, dtype=each.dtype) for name, each in weights.items()}, _metadata(config)
+        )
+        end = 8 + int.from_bytes(example[:8], "little")
+        places = {name: each["data_offsets"] for name, each in json.loads(example[8:end]).items() if name in weights}
+        self.header = example[:end]
+        self.weights = [weights[name].view(-1) for name in sorted(places, key=places.__getitem__)]
+
+    def take(self, path: Path) -> Callable[[], None]:
+        """What writes the weights as they are now, whatever becomes of them: for a thread that waits for the disk."""
+        flat = torch.cat(self.weights)
+        return lambda: write_whole(path, self.header + flat.cpu().numpy().tobytes())
+
+
+def _metadata(config: RunConfig) -> dict[str, str]:
+    return {"format": FORMAT, "config": json.dumps(config.to_dict())}
 
 
 def save_initial(path: Path | str, config: RunConfig) -> None:
@@ -88,7 +107,7 @@ def save_initial(path: Path | str, config: RunConfig) -> None:
 
     The same PyTorch on the same kind of processor draws the same weights to the bit, another to a rounding.
     """
-    write_whole(Path(path), packed({}, {"format": FORMAT, "config": json.dumps(config.to_dict()), **INITIAL}))
+    write_whole(Path(path), packed({}, _metadata(config) | INITIAL))
 
 
 def _derived(config: RunConfig) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
-from transformer.training.stepping import CAPTURED, UNCAPTURED, CapturedStep, EagerStep, Inputs, why_eager
+from transformer.training.stepping import CAPTURED, UNCAPTURED, CudaGraph, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
@@ -116,7 +116,9 @@ class Training:
             capturable=captured,
         )
         self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
-        self.capture = CapturedStep(self._eager, self.optimiser, self.device) if captured else None
+        self.capture = CudaGraph(self._eager, self.device, self.optimiser) if captured else None
+        looks = captured and self.task.lawful and not config.model.recurrent
+        self._look = CudaGraph(self._say, self.device) if looks else None
         # Shapes that vary would be captured anew each time, and make a GPU's memory grow.
         varies = self.device.type == "cuda" and config.task.min_length not in (None, config.task.length)
         self._pad_to = config.task.length if varies else None
@@ -234,6 +236,10 @@ class Training:
         self, batch: Batch, said: Int[np.ndarray, "few position"] | None = None
     ) -> tuple[Float[np.ndarray, "target"], int, None]:
         """The same on sequences that were drawn; `said` is what it says to the first of them, where that is known."""
+        if said is None and self._look is not None:
+            self.model.eval()
+            first = Inputs.of(batch.part(slice(FIRST_LOOK)), self.config.training, torch.device("cpu"))
+            said = self._look(first).cpu().numpy()
         reached = False
 
         def may_be_solved(accuracy: Float[np.ndarray, "target"]) -> bool:
@@ -246,6 +252,11 @@ class Training:
         enough = reached and self.team.agree(int(self.aim.near(accuracy, probed)))
         self.in_a_row = self.in_a_row + 1 if enough else 0
         return accuracy, probed, None
+
+    @torch.no_grad()
+    def _say(self, inputs: Inputs) -> Int[Tensor, "few position"]:
+        """The likeliest token at each position."""
+        return self.model(inputs.tokens, inputs.source).argmax(dim=-1)
 
     @contextlib.contextmanager
     def _own_noise(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from transformer.training.team import ALONE, Team
 HEARTBEAT = 0.1
 """Seconds between two writings of the state while training."""
 SAVE_EVERY, SHARE = 2.0, 50
-"""Seconds after which a long training is written down between two snapshots; or so many times what that takes."""
+"""Seconds after which a training is written down again, the most that a kill undoes; or so many times what it takes."""
 EVALUATION_SEQUENCES = 4096
 SNAPSHOTS = 40
 FEW_SNAPSHOTS = (1, 16)
@@ -146,15 +146,17 @@ class _Recording:
             folder = self.run.folder if self.team.leads else None
             with self._metrics() as metrics, Events(folder, self.step) as events, self.writer:
                 while not training.done and self._asked_to_go_on(training):
+                    taken: list[Step] = []
                     for entry in training.take_steps(self._most(training.step)):
+                        taken.append(entry)
                         self.step = entry.step
                         if self.team.leads:
                             metrics.write(json.dumps(line_of(entry)) + "\n")
                             events.add(entry)
-                            if self.step == training.step:  # the last of those that were taken together
-                                self._keep(training)
-                                self._beat("running")
-                        yield entry
+                    if self.team.leads:
+                        self._keep(training)
+                        self._beat("running")
+                    yield from self._until_left(taken, training)
             if self.team.leads:
                 self._end(training)
         except (ValueError, OSError, RuntimeError) as error:
@@ -162,6 +164,16 @@ class _Recording:
             raise
         except (KeyboardInterrupt, GeneratorExit):
             self._leave("stopped", f"interrupted at step {self.step}")
+            raise
+
+    def _until_left(self, taken: Sequence[Step], training: Training) -> Iterator[Step]:
+        """Give away steps that are written down. Who asks for no more can go on after the last of them."""
+        try:
+            yield from taken
+        except GeneratorExit:
+            if self.team.leads:
+                self.writer.wait()
+                resume.save(self.run.folder / "resume.safetensors", training)
             raise
 
     def _begin(self) -> Training:
@@ -175,6 +187,7 @@ class _Recording:
         self.step = training.step
         self.stepping = training.stepping
         if self.team.leads:
+            self.series = checkpoints.Series(model, self.config)
             (self.run.folder / "snapshots").mkdir(exist_ok=True)
             self.run.cut_metrics(self.step)
             for step, path in self.run.snapshots().items():
@@ -183,13 +196,12 @@ class _Recording:
             for name in ("evaluation.json", "example.npz", "film.npz"):
                 (self.run.folder / name).unlink(missing_ok=True)
             if self.step in self.kept and self.step not in self.run.snapshots():
-                checkpoints.save(self._snapshot(self.step), model, self.config)
+                self.series.take(self._snapshot(self.step))()
             said = details(self.device) | {"why_there": self.choice.why, "stepping": training.stepping}
             said |= {"processes": self.team.size}
             said |= {"noise": anew} if anew else {}
             self.run.add_details(**said)
             self._beat("running", force=True)
-        self.last_save = time.monotonic()
         return training
 
     def _metrics(self) -> Any:
@@ -216,17 +228,16 @@ class _Recording:
         return goes_on
 
     def _keep(self, training: Training) -> None:
-        """Snapshots at their steps; at these and every few seconds, the state from which training can go on."""
+        """Snapshots at their steps; before the first of them, and every few seconds, what training can go on from."""
         if training.stepping != self.stepping:  # a capture was tried, and failed
             self.stepping = training.stepping
             self.run.add_details(stepping=self.stepping)
-        due = training.step in self.kept
-        if due or time.monotonic() - self.last_save >= self.pause:
+        if not self.last_save or time.monotonic() - self.last_save >= self.pause:
             write = resume.prepare_save(self.run.folder / "resume.safetensors", training)
             self.writer.add(partial(self._time, write))
             self.last_save = time.monotonic()
-        if due:  # the second of the two: what is lost are never more than the steps since the last snapshot
-            self.writer.add(checkpoints.prepare_save(self._snapshot(training.step), training.model, self.config))
+        if training.step in self.kept:
+            self.writer.add(self.series.take(self._snapshot(training.step)))
 
     def _time(self, write: Callable[[], None]) -> None:
         """Write what one can go on from, and see how long that takes."""
@@ -245,7 +256,7 @@ class _Recording:
             status, reason = "stopped", f"stopped by hand at step {step}"
         run.set_state("measuring", step, reason, memory(self.device))
         training.model.eval()
-        checkpoints.save(self._snapshot(step), training.model, self.config)
+        self.series.take(self._snapshot(step))()
         left = run.folder / "resume.safetensors"
         resume.save(left, training)  # whoever is killed while it measures can measure again
         examine(run, training.model)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -21,8 +21,8 @@ CAPTURED = "captured in a CUDA graph"
 UNCAPTURED = "eager: the step could not be captured"
 """How it begins to say that a capture failed. It may leave CUDA in this process unable to capture another one."""
 WARM_UP = 1
-"""Steps on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: the optimiser makes its
-moments in the first, and libraries their workspaces. They are the training's own."""
+"""Times on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: there the optimiser makes its
+moments, and libraries their workspaces. Of a training they are its first steps."""
 
 
 def weighted_loss(
@@ -65,8 +65,8 @@ class Inputs:
         )
 
 
-Taken = Callable[[Inputs], Float[Tensor, "2 *member"]]
-"""A step with some inputs: the loss before the update, and the gradient's norm before clipping; of each of several."""
+Computation = Callable[[Inputs], Tensor]
+"""What a GPU is asked for with some inputs: a step's loss and its gradient's norm, say."""
 
 
 class EagerStep:
@@ -88,27 +88,29 @@ class EagerStep:
         return torch.stack([loss.detach(), norm])
 
 
-class CapturedStep:
-    """The whole step as one CUDA graph: launched at once, where a toy's operations are shorter than their launches.
+class CudaGraph:
+    """A computation as one CUDA graph: launched at once, where a toy's operations are shorter than their launches.
 
-    The first steps are taken eagerly, on the stream on which the next one is captured; nothing is done while it is
-    captured. All that a step reads lies in two tensors of the GPU, the optimiser's rate included, which must be
-    capturable. Nobody waits for the GPU here.
+    The first times it is computed eagerly, on the stream on which the next one is captured; nothing is done while it is
+    captured. All that it reads lies in two tensors of the GPU. Of a step that is the optimiser's rate, too: an
+    `optimiser` must be capturable. Nobody waits for the GPU here.
     """
 
-    def __init__(self, take: Taken, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
-        self.take, self.optimiser, self.device = take, optimiser, device
+    def __init__(
+        self, compute: Computation, device: torch.device, optimiser: torch.optim.Optimizer | None = None
+    ) -> None:
+        self.compute, self.device, self.optimiser = compute, device, optimiser
         self.stream = torch.cuda.Stream(device)
-        self.taken = 0
+        self.times = 0
         self.failure = ""
-        """Why it could not be captured, where that was tried: the steps are taken eagerly then."""
+        """Why it could not be captured, where that was tried: it is computed eagerly then."""
         self.graph: torch.cuda.CUDAGraph | None = None
         self._places: tuple[Tensor, Tensor] | None = None
 
-    def __call__(self, inputs: Inputs, rate: float) -> Float[Tensor, "2 *member"]:
-        """What `take` gives, on the GPU, of inputs in main memory, which always have the same shapes.
+    def __call__(self, inputs: Inputs, rate: float = 0.0) -> Shaped[Tensor, "..."]:
+        """What `compute` gives, on the GPU, of inputs in main memory, which always have the same shapes.
 
-        Raises RuntimeError where a step can be taken in neither way.
+        Raises RuntimeError where it can be computed in neither way.
         """
         here = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(here)
@@ -117,30 +119,31 @@ class CapturedStep:
             if self._places is None:
                 self._places = torch.empty_like(whole, device=self.device), torch.empty_like(real, device=self.device)
                 self._inputs, where = _unpack(inputs, *self._places)
-                for group in self.optimiser.param_groups:
+                for group in self.optimiser.param_groups if self.optimiser else ():
                     group["lr"] = where  # a graph reads it from memory: a number would be frozen into it
             for place, new in zip(self._places, (whole, real), strict=True):
                 place.copy_(new.pin_memory(), non_blocking=True)
-            results = self._taken()
+            results = self._launch()
         here.wait_stream(self.stream)
         return results
 
-    def _taken(self) -> Float[Tensor, "2 *member"]:
-        if self.graph is None and self.taken >= WARM_UP and not self.failure:
+    def _launch(self) -> Shaped[Tensor, "..."]:
+        if self.graph is None and self.times >= WARM_UP and not self.failure:
             self._capture()
-        self.taken += 1
+        self.times += 1
         if self.graph is None:
-            return self.take(self._inputs)
+            return self.compute(self._inputs)
         self.graph.replay()
         return self._results.clone()
 
     def _capture(self) -> None:
         graph = torch.cuda.CUDAGraph()
-        self.optimiser.zero_grad(set_to_none=True)
+        if self.optimiser is not None:
+            self.optimiser.zero_grad(set_to_none=True)
         try:
             # Of this thread alone: another one may be copying the weights of an earlier step, to write them down.
             with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-                self._results = self.take(self._inputs)
+                self._results = self.compute(self._inputs)
         except RuntimeError as error:
             self.failure = reason(error)
         else:

@@ -23,7 +23,7 @@ from torch.nn import functional
 from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK
 from transformer.config import RunConfig
 from transformer.training.loop import FUSED, Step, Training, TrainingError, learning_rate, steps_together
-from transformer.training.stepping import CapturedStep, Inputs, why_eager
+from transformer.training.stepping import CudaGraph, Inputs, why_eager
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """What AdamW keeps of each weight, beside the number of steps."""
@@ -251,7 +251,7 @@ class Together:
             fused=self.device.type in FUSED,
             capturable=captured,
         )
-        self.capture = CapturedStep(self._take, self.optimiser, self.device) if captured else None
+        self.capture = CudaGraph(self._take, self.device, self.optimiser) if captured else None
 
     def _take_up_moments(self) -> None:
         """Stack the moments of members that were trained before."""
