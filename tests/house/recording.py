@@ -40,6 +40,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
@@ -58,6 +59,7 @@ from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main as command_line
 from transformer.training.exchange import archive
 from transformer.training.runs import Run
+from transformer.training.stepping import AdamW
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("recorded.json.xz")
@@ -213,11 +215,19 @@ class Steps:
         self.count = 0
 
     def __enter__(self) -> Steps:
-        self._hook = register_optimizer_step_post_hook(self._count)
+        self._hook, step = register_optimizer_step_post_hook(self._count), AdamW.step
+
+        def counted(optimiser: AdamW) -> None:
+            step(optimiser)
+            self._count()
+
+        self._ours = mock.patch.object(AdamW, "step", counted)
+        self._ours.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._hook.remove()
+        self._ours.stop()
 
     def _count(self, *_: object) -> None:
         self.count += 1

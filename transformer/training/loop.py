@@ -20,12 +20,10 @@ from transformer.config import PROBE_SEQUENCES, RunConfig, TrainingConfig
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
 from transformer.tasks import Batch, Task
-from transformer.training.stepping import CAPTURED, UNCAPTURED, CudaGraph, EagerStep, Inputs, why_eager
+from transformer.training.stepping import CAPTURED, UNCAPTURED, AdamW, CudaGraph, EagerStep, Inputs, why_eager
 from transformer.training.team import ALONE, Team
 
 TRAINING_STREAM = 0
-FUSED = ("cpu", "cuda", "mps")
-"""Devices on which AdamW updates all weights in one operation."""
 LATENCY = 0.03
 """Seconds for which a GPU is left alone at most: a wish is heard after them, and what was learned is seen."""
 
@@ -107,14 +105,7 @@ class Training:
         self.aim = Aim(config)
         self._why_eager = why_eager(self.device, team)
         captured = not self._why_eager
-        self.optimiser = torch.optim.AdamW(
-            model.parameters(),
-            lr=torch.tensor(settings.learning_rate, device=self.device) if captured else settings.learning_rate,
-            betas=(0.9, 0.95),
-            weight_decay=settings.weight_decay,
-            fused=self.device.type in FUSED,
-            capturable=captured,
-        )
+        self.optimiser = AdamW(model.parameters(), settings)
         self._eager = EagerStep(team.wrap(model, self.device), self.optimiser, settings)
         self.capture = CudaGraph(self._eager, self.device, self.optimiser) if captured else None
         looks = captured and self.task.lawful and not config.model.recurrent
@@ -217,8 +208,7 @@ class Training:
         settings = self.config.training
         if self.capture is not None:
             return self.capture(Inputs.of(batch, settings, torch.device("cpu")), rate)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        self.optimiser.rate = rate
         loss, norm = self._eager(Inputs.of(batch, settings, self.device, self.team))
         return torch.stack([self.team.mean(loss), norm])
 

@@ -22,8 +22,6 @@ from transformer.foundation.foreign import open_tensors, quoted
 from transformer.training.loop import Training, fresh_noise
 
 FORMAT = "attention-lab-training/1"
-MOMENTS = ("exp_avg", "exp_avg_sq", "step")
-"""What AdamW keeps of each weight."""
 PROGRESS = ("step", "seconds", "in_a_row", "last_norm")
 
 
@@ -39,10 +37,9 @@ def save(path: Path, training: Training) -> None:
 def prepare_save(path: Path, training: Training) -> Callable[[], None]:
     """What writes it down as it is now, whatever becomes of the training: for a thread that waits for the disk."""
     weights = list(training.model.parameters())
-    state = training.optimiser.state
     tensors = {"weights": _flat(weights), "noise": training.noise}
-    if state:  # one long vector each: a file of hundreds of small tensors takes several times as long
-        tensors |= {name: _flat([state[weight][name] for weight in weights]) for name in MOMENTS}
+    if training.step:  # one long vector each: a file of hundreds of small tensors takes several times as long
+        tensors |= {name: _flat(kept) for name, kept in training.optimiser.moments.items()}
     progress = {name: getattr(training, name) for name in PROGRESS}
     progress |= {"rng": training.rng.bit_generator.state, "probe_rng": training.probe_rng.bit_generator.state}
     metadata = {"format": FORMAT, "progress": json.dumps(progress)}
@@ -70,13 +67,11 @@ def restore(path: Path, training: Training) -> str:
             for weight, value in zip(weights, _parts(tensors["weights"], weights), strict=True):
                 weight.copy_(value)
         if progress["step"]:
-            moments = [_parts(tensors[name], weights) for name in ("exp_avg", "exp_avg_sq")]
-            steps = tensors["step"].unbind()
-            state = {
-                number: dict(zip(("exp_avg", "exp_avg_sq", "step"), entry, strict=True))
-                for number, entry in enumerate(zip(*moments, steps, strict=True))
-            }
-            training.optimiser.load_state_dict(training.optimiser.state_dict() | {"state": state})
+            kept_moments = training.optimiser.moments
+            found = {name: _parts(tensors[name], kept_moments[name]) for name in kept_moments}
+            for name, places in kept_moments.items():
+                for place, value in zip(places, found[name], strict=True):
+                    place.copy_(value)
         kept = tensors["noise"] if training.team.leads else None  # which is the leading process's own
         fresh = (training.config.training.seed, progress["step"], training.team.rank)
         training.noise = noise_for(training.device, kept, fresh)

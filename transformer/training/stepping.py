@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -17,12 +18,14 @@ from transformer.foundation.checks import reason
 from transformer.tasks import Batch
 from transformer.training.team import ALONE, Team
 
+MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+"""What AdamW keeps of each weight, by PyTorch's names."""
 CAPTURED = "captured in a CUDA graph"
 UNCAPTURED = "eager: the step could not be captured"
 """How it begins to say that a capture failed. It may leave CUDA in this process unable to capture another one."""
 WARM_UP = 1
-"""Times on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: there the optimiser makes its
-moments, and libraries their workspaces. Of a training they are its first steps."""
+"""Times on a stream of its own before a capture, as PyTorch's notes on CUDA graphs ask for: the optimiser makes its
+moments then, and libraries their workspaces. Of a training they are its first steps."""
 
 
 def weighted_loss(
@@ -69,10 +72,65 @@ Computation = Callable[[Inputs], Tensor]
 """What a GPU is asked for with some inputs: a step's loss and its gradient's norm, say."""
 
 
+class AdamW:
+    """Adam with decoupled weight decay, of all weights in one operation (Loshchilov and Hutter, 2019, algorithm 2).
+
+    PyTorch's own kernel, which `torch.optim.AdamW(fused=True)` launches, so the numbers are the same to the bit. That
+    class imports PyTorch's compiler with its first step, which takes longer than many a training here.
+    """
+
+    def __init__(self, weights: Iterable[Tensor], config: TrainingConfig) -> None:
+        self.weights, self.decay = list(weights), config.weight_decay
+        self.rate: float | Float[Tensor, ""] = config.learning_rate
+        """A graph reads it from memory, where it is a tensor."""
+        zeros = [torch.zeros_like(weight, memory_format=torch.preserve_format) for weight in self.weights]
+        self.moments = {
+            "exp_avg": zeros,
+            "exp_avg_sq": [torch.zeros_like(each) for each in zeros],
+            "step": [torch.zeros((), device=weight.device) for weight in self.weights],
+        }
+        """What it keeps of each weight: the running means of its gradient and of its square, and the steps so far."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        for weight in self.weights:
+            weight.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Change each weight that has a gradient."""
+        learned = {number: weight.grad for number, weight in enumerate(self.weights) if weight.grad is not None}
+        means, squares, steps = ([self.moments[name][number] for number in learned] for name in MOMENTS)
+        torch._foreach_add_(steps, 1)
+        torch._fused_adamw_(
+            [self.weights[number] for number in learned],
+            [*learned.values()],
+            means,
+            squares,
+            [],
+            steps,
+            lr=self.rate,  # type: ignore[arg-type]  # each of both has an overload
+            beta1=0.9,
+            beta2=0.95,
+            weight_decay=self.decay,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
+class Optimiser(Protocol):
+    """What a step needs of an optimiser."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> object: ...
+
+
 class EagerStep:
     """Each operation is launched as it comes."""
 
-    def __init__(self, network: nn.Module, optimiser: torch.optim.Optimizer, config: TrainingConfig) -> None:
+    def __init__(self, network: nn.Module, optimiser: Optimiser, config: TrainingConfig) -> None:
         self.network, self.optimiser, self.config = network, optimiser, config
 
     def __call__(self, inputs: Inputs) -> Float[Tensor, "2"]:
@@ -92,13 +150,11 @@ class CudaGraph:
     """A computation as one CUDA graph: launched at once, where a toy's operations are shorter than their launches.
 
     The first times it is computed eagerly, on the stream on which the next one is captured; nothing is done while it is
-    captured. All that it reads lies in two tensors of the GPU. Of a step that is the optimiser's rate, too: an
-    `optimiser` must be capturable. Nobody waits for the GPU here.
+    captured. All that it reads lies in two tensors of the GPU, the optimiser's rate included. Nobody waits for the GPU
+    here.
     """
 
-    def __init__(
-        self, compute: Computation, device: torch.device, optimiser: torch.optim.Optimizer | None = None
-    ) -> None:
+    def __init__(self, compute: Computation, device: torch.device, optimiser: AdamW | None = None) -> None:
         self.compute, self.device, self.optimiser = compute, device, optimiser
         self.stream = torch.cuda.Stream(device)
         self.times = 0
@@ -119,8 +175,8 @@ class CudaGraph:
             if self._places is None:
                 self._places = torch.empty_like(whole, device=self.device), torch.empty_like(real, device=self.device)
                 self._inputs, where = _unpack(inputs, *self._places)
-                for group in self.optimiser.param_groups if self.optimiser else ():
-                    group["lr"] = where  # a graph reads it from memory: a number would be frozen into it
+                if self.optimiser is not None:
+                    self.optimiser.rate = where
             for place, new in zip(self._places, (whole, real), strict=True):
                 place.copy_(new.pin_memory(), non_blocking=True)
             results = self._launch()

@@ -22,11 +22,8 @@ from torch.nn import functional
 
 from transformer.analysis.accuracy.aim import CLOSE, FIRST_LOOK
 from transformer.config import RunConfig
-from transformer.training.loop import FUSED, Step, Training, TrainingError, learning_rate, steps_together
-from transformer.training.stepping import CudaGraph, Inputs, why_eager
-
-MOMENTS = ("exp_avg", "exp_avg_sq")
-"""What AdamW keeps of each weight, beside the number of steps."""
+from transformer.training.loop import Step, Training, TrainingError, learning_rate, steps_together
+from transformer.training.stepping import AdamW, CudaGraph, Inputs, why_eager
 
 
 def why_alone(config: RunConfig) -> str:
@@ -127,14 +124,11 @@ class Together:
         if member not in self.members:
             return
         row = self._rows[self.members.index(member)]
-        state = {}
         with torch.no_grad():
-            for number, (name, weight) in enumerate(member.model.named_parameters()):
-                stacked = self.weights[name]
-                weight.copy_(stacked[row])
-                kept = self.optimiser.state[stacked]
-                state[number] = {each: kept[each][row].clone() for each in MOMENTS} | {"step": kept["step"].clone()}
-        member.optimiser.load_state_dict(member.optimiser.state_dict() | {"state": state})
+            self._weigh(self.members.index(member))
+            for name, kept in self.optimiser.moments.items():
+                for place, stacked in zip(member.optimiser.moments[name], kept, strict=True):
+                    place.copy_(stacked if name == "step" else stacked[row])
 
     @property
     def _height(self) -> int:
@@ -146,8 +140,7 @@ class Together:
         inputs = self._draw()
         if self.capture is not None:
             return self.capture(inputs, rate)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        self.optimiser.rate = rate
         return self._take(inputs)
 
     def _draw(self) -> Inputs:
@@ -232,34 +225,25 @@ class Together:
     def _close_ranks(self) -> None:
         """Keep the rows of the members alone."""
         rows = torch.tensor(self._rows, dtype=torch.int64, device=self.device)
-        before, kept = self.weights, self.optimiser.state
-        self.weights = {name: weight.detach()[rows].requires_grad_() for name, weight in before.items()}
+        kept = self.optimiser.moments
+        self.weights = {name: weight.detach()[rows].requires_grad_() for name, weight in self.weights.items()}
         self._begin_to_learn()
-        for name, weight in self.weights.items():
-            state = kept[before[name]]
-            self.optimiser.state[weight] = {each: state[each][rows] for each in MOMENTS} | {"step": state["step"]}
+        for name, each in kept.items():
+            self.optimiser.moments[name] = each if name == "step" else [stacked[rows] for stacked in each]
         self._rows = [*range(len(self._rows))]
 
     def _begin_to_learn(self) -> None:
         """Make an optimiser for the weights as they are stacked now, and on a GPU a graph."""
-        rate, captured = self.settings.learning_rate, not why_eager(self.device)
-        self.optimiser = torch.optim.AdamW(
-            self.weights.values(),
-            lr=torch.tensor(rate, device=self.device) if captured else rate,
-            betas=(0.9, 0.95),
-            weight_decay=self.settings.weight_decay,
-            fused=self.device.type in FUSED,
-            capturable=captured,
-        )
+        self.optimiser = AdamW(self.weights.values(), self.settings)
+        captured = not why_eager(self.device)
         self.capture = CudaGraph(self._take, self.device, self.optimiser) if captured else None
 
     def _take_up_moments(self) -> None:
         """Stack the moments of members that were trained before."""
-        states = [[*member.optimiser.state.values()] for member in self.members]
-        for number, weight in enumerate(self.weights.values()):
-            rows = [state[number] for state in states]
-            self.optimiser.state[weight] = {name: torch.stack([row[name] for row in rows]) for name in MOMENTS}
-            self.optimiser.state[weight]["step"] = rows[0]["step"].clone()
+        for name, kept in self.optimiser.moments.items():
+            for number, place in enumerate(kept):
+                rows = [member.optimiser.moments[name][number] for member in self.members]
+                place.copy_(rows[0] if name == "step" else torch.stack(rows))
 
 
 def weighted_losses(
