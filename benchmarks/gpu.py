@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from kit.clicks import after_the_click, wait, with_seed
 from kit.pages import give_up, load, machine, options, page, spread, table
-from training import after_the_click, wait, with_seed
 
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.populations.together import Together

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
+from kit.clicks import after_the_click, free, wait, warm_worker, with_seed
 from kit.pages import device_option, load, machine, options, page, spread, table
 from kit.rivals import CONVENTIONAL, MAKERS, make, steps_of, until_solved
 
@@ -27,18 +26,12 @@ from transformer.training.loop import Training, train
 from transformer.training.queue.pool import Worker
 from transformer.training.queue.worker import warm_up
 from transformer.training.quick import answer, small
-from transformer.training.runs import Run
 
 PAGE = "RESULTS.md"
-PATIENCE = 120.0
 ROUNDS, STEPS = 15, 20
 """Turns of each model, and steps in a turn, when several are compared."""
 MOST = 400
 """Steps after which a model that is compared has failed."""
-
-
-def with_seed(config: RunConfig, seed: int, device: str) -> RunConfig:
-    return replace(config, training=replace(config.training, seed=seed, device=device))
 
 
 def until_each(presets: Sequence[Preset], seeds: int, device: str) -> None:
@@ -72,24 +65,6 @@ def clicks(presets: Sequence[Preset], seeds: int, device: str) -> None:
             print(f"| {name} | {spread(values, 3)} |", flush=True)
 
 
-@contextmanager
-def warm_worker() -> Iterator[tuple[Worker, Path]]:
-    """A worker that is ready, and a folder for its runs, which goes once the worker has ended.
-
-    Its last word on a run is not its last file: after the step that solves it come weights, a measurement, a film.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        worker = Worker()
-        try:
-            wait(worker.ready.is_set)
-            yield worker, Path(folder)
-        finally:
-            worker.dismiss()
-            if not worker.ended.wait(PATIENCE):
-                worker.process.kill()
-                worker.ended.wait()
-
-
 def obeyed(worker: Worker, config: RunConfig, folder: Path) -> tuple[float, float, float]:
     """Seconds from a wish in the folder to its being obeyed: pause, resume, stop."""
     run = free(worker, replace(config, training=replace(config.training, solved_at=2.0)), folder)
@@ -101,34 +76,6 @@ def obeyed(worker: Worker, config: RunConfig, folder: Path) -> tuple[float, floa
     resumed = wait(lambda: len(run.metrics()) > step)
     run.ask(stop=True)
     return paused, resumed, wait(lambda: run.state.status in ("measuring", "stopped"))
-
-
-def wait(condition: Callable[[], bool]) -> float:
-    """Seconds until it holds."""
-    began = time.perf_counter()
-    while not condition():
-        if time.perf_counter() - began > PATIENCE:
-            raise TimeoutError("it did not come to pass")
-        time.sleep(0.001)
-    return time.perf_counter() - began
-
-
-def free(worker: Worker, config: RunConfig, folder: Path) -> Run:
-    """Hand a run to the worker once it is free, and has made the film of the run before."""
-    wait(lambda: worker.run is None)
-    time.sleep(3)
-    run = Run.create(folder / str(time.time_ns()), config)
-    worker.train(run)
-    return run
-
-
-def after_the_click(worker: Worker, config: RunConfig, folder: Path) -> tuple[float, float]:
-    """Seconds until the first step can be read, and until it is solved."""
-    run = free(worker, config, folder)
-    began = time.perf_counter()
-    first = wait(lambda: bool(run.metrics()))
-    wait(lambda: bool(run.metrics()[-1].get("solved")))
-    return first, time.perf_counter() - began
 
 
 def answers(seeds: int) -> None:
