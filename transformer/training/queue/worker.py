@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from transformer.training import events
-from transformer.training.devices import Devices
+from transformer.training.devices.found import Devices
 from transformer.training.queue.places import Places
 from transformer.training.queue.pool import DONE, FOUND, LAST, READY
 from transformer.training.runs import Run, RunError
@@ -85,8 +85,8 @@ class Lookout:
         return now is not None and not now.fault
 
     def _in_pieces(self) -> Iterator[bool]:
-        from transformer.training import step_times
         from transformer.training.device import driver, give_up, short_reason
+        from transformer.training.devices import step_times
         from transformer.training.stepping import WARM_UP
 
         devices = self.look()

@@ -21,9 +21,9 @@ from transformer.__main__ import main
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation import gpus, machine
 from transformer.training import device as device_module
-from transformer.training import step_times
 from transformer.training.device import choose_device, look
-from transformer.training.devices import MUCH, Device, Devices, work
+from transformer.training.devices import step_times
+from transformer.training.devices.found import MUCH, Device, Devices, work
 from transformer.training.queue import worker as worker_module
 from transformer.training.queue.pool import FOUND, READY, Pool
 from transformer.training.queue.worker import Lookout
