@@ -189,7 +189,7 @@ class TrainingConfig:
     seed: int = 0
     """Decides the initial weights and every training sequence."""
     device: str = "auto"
-    """auto (CUDA, then MPS, then CPU), cpu, cuda, cuda:1, mps …"""
+    """auto (the first GPU that can be used, unless the CPU was measured to be quicker), cpu, cuda, cuda:1, mps …"""
     max_steps: int = 2000
     """Stop here even if it is not solved."""
     batch_size: int = 32

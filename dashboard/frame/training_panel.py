@@ -23,7 +23,7 @@ from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, Confi
 from transformer.presets import PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
-from transformer.training.devices import Devices
+from transformer.training.devices.found import Devices
 from transformer.training.library import changes
 from transformer.training.runs import Run
 

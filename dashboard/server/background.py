@@ -5,6 +5,7 @@ Both belong to the server, not to a browser session: a closed tab ends nothing.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,8 @@ from transformer.foundation import gpus
 from transformer.training import runs
 from transformer.training.queue.pool import Pool
 
+FEW = 2
+"""Cores that the first page and the first spare would dispute; with more of them the spare is begun at once."""
 SETTLE = 2.0
 """Seconds left to the first page, which wants the processors for itself."""
 DRAWING = 1.0
@@ -29,7 +32,7 @@ begun, drawn = threading.Event(), threading.Event()
 
 
 def start() -> None:
-    """Begin in the background, once the first page, which does without PyTorch, has been drawn.
+    """Begin in the background; with few cores once the first page, which does without PyTorch, has been drawn.
 
     This process leaves the GPUs to the training processes: what is shown of them is what these have found.
     """
@@ -49,6 +52,8 @@ def torch() -> Any:
 
 
 def _prepare() -> None:
+    if (os.cpu_count() or 1) > FEW:
+        pool.start()
     time.sleep(SETTLE)
     if begun.is_set():
         drawn.wait(PATIENCE)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.kit.gpus.sitecustomize import ASKED
+from tests.kit.pages import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def _no_page_asks_for_a_gpu(monkeypatch: pytest.MonkeyPatch):
         def ask(*args: object, **kwargs: object):
             caller = sys._getframe(1)
             while caller is not None:
-                if f"{os.sep}dashboard{os.sep}" in caller.f_code.co_filename.partition("tests")[0]:
+                if caller.f_code.co_filename.startswith(f"{ROOT / 'dashboard'}{os.sep}"):
                     asked.append(f"{name}, line {caller.f_lineno} of {caller.f_code.co_filename}")
                 caller = caller.f_back
             return own(*args, **kwargs)

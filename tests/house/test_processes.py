@@ -24,7 +24,7 @@ from tests.kit.waiting import wait_for
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import IsolationError, Warm
 from transformer.foundation.last_words import LINES, LONGEST, LastWords
-from transformer.training.devices import Device, Devices
+from transformer.training.devices.found import Device, Devices
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue import warm_ups
 from transformer.training.queue.pool import ENOUGH, Pool

@@ -12,9 +12,9 @@ import torch
 
 from transformer.config import ConfigError, RunConfig
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import quoted
-from transformer.training import step_times
-from transformer.training.devices import Device, Devices
+from transformer.foundation.foreign import quoted, read_bytes, shortened
+from transformer.training.devices import step_times
+from transformer.training.devices.found import Device, Devices
 
 NONE_THERE = ("Found no NVIDIA driver", "No CUDA GPUs", "No HIP GPUs")
 """What PyTorch says where there is no GPU, and nothing is wrong."""
@@ -112,8 +112,8 @@ def short_reason(error: Exception) -> str:
 def driver() -> str:
     """The version of the GPU's driver; empty where it is not known."""
     try:
-        return Path("/proc/driver/nvidia/version").read_text().splitlines()[0]
-    except (OSError, IndexError):
+        return shortened(read_bytes(Path("/proc/driver/nvidia/version"), 2**12).decode().splitlines()[0])
+    except (OSError, ValueError, IndexError):
         return platform.mac_ver()[0]
 
 

@@ -27,7 +27,7 @@ from transformer.analysis.film.film import Film
 from transformer.config import RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
 from transformer.training import lock
-from transformer.training.devices import Device, Devices
+from transformer.training.devices.found import Device, Devices
 from transformer.training.queue.pool import Pool
 from transformer.training.quick import answer, small
 from transformer.training.recording import record

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import types
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ import pytest
 from starlette.applications import Starlette
 
 from dashboard.server import background, http, readiness, roles
+from tests.kit.driving import dashboard
+from tests.kit.gpus import sitecustomize as gpu
 from tests.kit.rooms.asgi import to_its_end
+from tests.kit.waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +104,26 @@ def test_it_says_why_no_training_process_starts_and_not_once_one_does(monkeypatc
         "No training can begin, because its process ended 3 times in a row before it could train: "
         "its last words were “Error: no GPU”.",
     )
+
+
+@pytest.mark.nightly
+def test_a_server_beside_a_gpu_that_cannot_be_used_is_ready_and_leaves_it_to_its_workers(tmp_path: Path) -> None:
+    """With its real processes, from the start until it has taken first steps itself."""
+    log = tmp_path / "log"
+    with dashboard(
+        runs=tmp_path, ATTENTION_LAB_CACHE=str(tmp_path / "cache"), **gpu.environment("taken", log)
+    ) as address:
+
+        def ready() -> int:
+            try:
+                with urllib.request.urlopen(f"{address}/ready") as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        wait_for("the server is ready", ready, lambda status: status == 200)
+        asked = wait_for("a worker has asked for the GPU", lambda: log.exists() and log.read_text().split("\n")[:-1])
+    programs = {tuple(line.split()[:3:2]) for line in asked}
+    assert ("worker.py", "seen") in programs
+    assert {seen for program, seen in programs if program != "worker.py"} <= {"hidden"}
+    assert not [line for line in asked if "worker.py" not in line and "/torch/" not in line]

@@ -1,7 +1,8 @@
 """A GPU that PyTorch sees and that cannot be used: an old one, one that is full, one whose driver is too old.
 
 Python imports a module of this name by itself where it finds one, so a process begun with `environment` sees that GPU
-as soon as it imports PyTorch. Each question to CUDA is a line of the log: the process, what was asked, who asked.
+as soon as it imports PyTorch. Each question to CUDA is a line of the log: which program asked what, whether the GPU is
+hidden from it, and the file that asked.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def install(torch: Any, kind: str, put: Callable[[Any, str, Any], object]) -> No
             if path := os.environ.get(LOG):
                 who = sys._getframe(1).f_code.co_filename
                 with open(path, "a") as file:
-                    file.write(f"{os.getpid()} {name} {'hidden' if hidden() else 'seen'} {who}\n")
+                    file.write(f"{Path(sys.argv[0]).name} {name} {'hidden' if hidden() else 'seen'} {who}\n")
             return answer()
 
         return asked

@@ -24,7 +24,7 @@ from transformer.foundation.checks import reason
 from transformer.foundation.foreign import record
 from transformer.foundation.last_words import LastWords
 from transformer.foundation.words import counted
-from transformer.training.devices import Devices
+from transformer.training.devices.found import Devices
 from transformer.training.queue import warm_ups
 from transformer.training.runs import Run, RunError
 

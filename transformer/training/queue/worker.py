@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from transformer.training import events
-from transformer.training.devices import Devices
+from transformer.training.devices.found import Devices
 from transformer.training.queue.places import Places
 from transformer.training.queue.pool import DONE, FOUND, LAST, READY
 from transformer.training.runs import Run, RunError
@@ -61,10 +61,15 @@ class Lookout:
         self._work = self._in_pieces()
 
     def go_on(self, called: Callable[[], bool] = lambda: False) -> None:
-        """Look for GPUs and warm one up, piece by piece, until all is done or this process is `called` away."""
-        while not called():
-            if next(self._work, None) is None:
-                return
+        """Look for GPUs and warm one up, piece by piece, until all is done or this process is `called` away.
+
+        Once that is done, look what there is now.
+        """
+        with contextlib.suppress(Exception):  # whatever a driver does: the CPU is warm, and trains
+            while not called():
+                if next(self._work, None) is None:
+                    self.look()
+                    return
 
     def look(self) -> Devices:
         """What there is to train on now; it is told where it is news."""
@@ -81,12 +86,15 @@ class Lookout:
         """Can the GPU still be used that could be used before?"""
         if self.told is None or (before := self.told.gpu) is None:
             return not self.failed
-        now = self.look().called(before.name)
+        try:
+            now = self.look().called(before.name)
+        except Exception:  # each driver has its own
+            return False
         return now is not None and not now.fault
 
     def _in_pieces(self) -> Iterator[bool]:
-        from transformer.training import step_times
         from transformer.training.device import driver, give_up, short_reason
+        from transformer.training.devices import step_times
         from transformer.training.stepping import WARM_UP
 
         devices = self.look()
@@ -105,7 +113,6 @@ class Lookout:
         except Exception as error:  # each driver has its own
             self.failed = True
             give_up(gpu, short_reason(error))
-        self.look()
 
 
 def main() -> None:
@@ -123,7 +130,6 @@ def main() -> None:
         with contextlib.suppress(Exception):  # the run folder has the reason
             if run.config.training.device != "cpu":
                 lookout.go_on()
-                lookout.look()
             if places is None or _its_turn(run, places):
                 for _ in record(run, places=places):
                     pass

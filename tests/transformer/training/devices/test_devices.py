@@ -21,9 +21,9 @@ from transformer.__main__ import main
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation import gpus, machine
 from transformer.training import device as device_module
-from transformer.training import step_times
 from transformer.training.device import choose_device, look
-from transformer.training.devices import MUCH, Device, Devices, work
+from transformer.training.devices import step_times
+from transformer.training.devices.found import MUCH, Device, Devices, work
 from transformer.training.queue import worker as worker_module
 from transformer.training.queue.pool import FOUND, READY, Pool
 from transformer.training.queue.worker import Lookout
@@ -173,11 +173,11 @@ def test_a_worker_tells_of_a_gpu_once_and_again_where_it_is_news(said: list[str]
     lookout = Lookout()
     lookout.go_on(lambda: True)
     assert not said, "who is called away has not looked yet"
-    lookout.go_on()
-    lookout.look()
+    for _ in range(2):
+        lookout.go_on()
     assert [each.all[1].fault for each in told(said)] == [FAULTS["full"]]
     gpu.install(torch, "taken", monkeypatch.setattr)
-    lookout.look()
+    lookout.go_on()
     assert [each.all[1].fault for each in told(said)] == [FAULTS["full"], FAULTS["taken"]]
     assert lookout.well, "it could not be used before either"
 
@@ -207,6 +207,19 @@ def usable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_module, "gpu_count", lambda: 1)
     monkeypatch.setattr(device_module, "describe_device", lambda device: f"a {device.type}")
     monkeypatch.setattr(torch, "ones", lambda *size, device: torch.full(size, 1.0))
+
+
+def test_a_driver_that_nobody_has_thought_of_ends_no_worker(said: list[str], monkeypatch) -> None:
+    def fails() -> None:
+        raise OSError("no driver has said so before")
+
+    usable(monkeypatch)
+    lookout = Lookout()
+    lookout.look()
+    monkeypatch.setattr(device_module, "look", fails)
+    lookout.go_on()
+    assert not lookout.well
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("when", ["at its first steps", "later"])

@@ -13,7 +13,7 @@ from transformer.foundation.foreign import DAMAGED
 from transformer.training.stored.checks import number
 
 if TYPE_CHECKING:
-    from transformer.training.devices import Devices
+    from transformer.training.devices.found import Devices
 
 FILE = "step-times.json"
 MOST = 32
