@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+import threading
 import time
 import traceback
 from collections import Counter
@@ -151,6 +152,11 @@ class Twin(torch.Tensor):
         return memo[id(self)]
 
 
+def frozen(values):
+    """The same memory in shapes that no later operation in place (transpose_) changes."""
+    return tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, values)
+
+
 class Stream:
     def __init__(self, device=None, **_):
         self.device = StandIn.present.device_of(device)
@@ -172,7 +178,7 @@ class Graph:
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             for func, args, kwargs, outs, where in self.ops:
                 with here._generator(func, where):  # the device's own, and it goes on from replay to replay
-                    found = func(*args, **kwargs)
+                    found = ONLY_THERE.get(func, func)(*args, **kwargs)
                 for place, new in zip(outs, tree_flatten(found)[0], strict=True) if outs is not None else ():
                     if isinstance(place, torch.Tensor):
                         place.copy_(new)
@@ -226,6 +232,7 @@ class StandIn(TorchDispatchMode):
         self.state = [[0, 0] for _ in range(count)]  # seed, offset
         self.current, self.streams, self.capturing, self.graph, self.wanted = 0, {}, None, None, None
         self.calls, self.empty_graphs = [], 0
+        self.capturer = None  # the thread that must not wait while a graph is captured; None: no thread must
         self.reset_counts()
 
     # --- counting
@@ -234,7 +241,7 @@ class StandIn(TorchDispatchMode):
         self.launches, self.waits, self.ops, self.where = 0, Counter(), Counter(), Counter()
 
     def waited(self, what):
-        if self.capturing is not None:
+        if self.capturing is not None and self.capturer in (None, threading.get_ident()):
             raise CaptureError(f"operation not permitted when stream is capturing: {what}")
         self.waits[what] += 1
         for frame in reversed(traceback.extract_stack(limit=40)):
@@ -318,7 +325,9 @@ class StandIn(TorchDispatchMode):
             inner_kwargs["device"] = torch.device("cpu")
         inner_kwargs.pop("pin_memory", None)
         self.ops[str(func)] += 1
-        view = any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+        view = torch.Tag.inplace_view in func.tags or any(
+            r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns
+        )
         writes = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         if not view:
             self.launches += 1
@@ -349,10 +358,10 @@ class StandIn(TorchDispatchMode):
             and func._schema.returns
             and all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
         ):
-            self.graph.ops.append((func, inner_args, inner_kwargs, None, where))
+            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs)), None, where))
             return args[0] if len(func._schema.returns) == 1 else None
         if captured and writes and not func._schema.returns:  # _foreach_add_, _fused_adamw_
-            self.graph.ops.append((func, inner_args, inner_kwargs, None, where))
+            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs)), None, where))
             return None
         offset = self.state[where.index][1] if where is not None and where.index is not None else None
         with self._generator(func, where):
@@ -363,7 +372,7 @@ class StandIn(TorchDispatchMode):
         if captured:
             self.state[where.index][1] = offset  # nothing was drawn yet
             outs = tree_flatten(found)[0]
-            self.graph.ops.append((func, inner_args, inner_kwargs, outs, where))
+            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs, outs)), where))
             for each in outs:
                 if isinstance(each, torch.Tensor):
                     each.fill_(float("nan") if each.dtype.is_floating_point else 0)
@@ -443,6 +452,7 @@ class StandIn(TorchDispatchMode):
             stream = self.default_capture_stream = getattr(self, "default_capture_stream", None) or Stream()
         with self.on_stream(stream):
             self.capturing, self.graph = stream, graph
+            self.capturer = threading.get_ident() if capture_error_mode == "thread_local" else None
             try:
                 yield
             finally:

@@ -22,7 +22,6 @@ from transformer.analysis.findings import Example
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import WHOLE, sample, say
 from transformer.config import RunConfig
-from transformer.foundation.background_writer import BackgroundWriter
 from transformer.foundation.foreign import shortened
 from transformer.foundation.regular_files import NotAFile, open_file
 from transformer.model import build
@@ -30,6 +29,7 @@ from transformer.network import Network
 from transformer.tasks import Task
 from transformer.text.perplexity import said
 from transformer.training import lock, resume
+from transformer.training.background_writer import BackgroundWriter
 from transformer.training.device import Choice, choose_device, describe_device, memory
 from transformer.training.events import Events
 from transformer.training.loop import Step, Training, TrainingError

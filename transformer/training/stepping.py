@@ -109,7 +109,7 @@ class AdamW:
             squares,
             [],
             steps,
-            lr=self.rate,  # type: ignore[arg-type]  # each of both has an overload
+            lr=self.rate,
             beta1=0.9,
             beta2=0.95,
             weight_decay=self.decay,

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from transformer.foundation.background_writer import MOST, BackgroundWriter
+from transformer.training.background_writer import MOST, BackgroundWriter
 
 
 def no_space() -> None:

@@ -30,9 +30,8 @@ TICK, BEAT = 0.1, 1.0
 
 
 def warm_up() -> None:
-    """Pay for everything that is slow only once, on the CPU: torch, torch._dynamo, the first steps."""
+    """Pay for everything that is slow only once, on the CPU: PyTorch, and the first steps."""
     import torch
-    import torch._dynamo  # imported lazily, at 1.2 s, by the first optimiser that steps
 
     torch.set_num_threads(1)  # toys: two threads lose everything to a busy neighbour
     _take_steps("cpu", 2)
