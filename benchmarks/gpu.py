@@ -312,7 +312,7 @@ def main() -> None:
         if "reading" in parts:
             reading(arguments.text, 1 if quick else 5, (4,) if quick else (4, 16, 32))
         if "perplexity" in parts:
-            ways = ((16, "bfloat16", 0.006, 1500), (4, "bfloat16", 0.004, 3600))
+            ways = ((16, "bfloat16", 0.006, 2400), (16, "bfloat16", 0.006, 1500), (4, "bfloat16", 0.004, 3600))
             until_perplexity(arguments.text, 2.0 if quick else 25.0, ways[:1] if quick else ways)
         if "population" in parts:
             populations(MEMBERS[:1] if quick else MEMBERS, turns, alone)

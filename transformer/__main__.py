@@ -148,8 +148,7 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
     from transformer.training.recording import develop, record
 
     device = choice.device
-    if device.type == "cpu":
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     columns = (
         TextColumn("step {task.completed:>5.0f}"),
         BarColumn(),
@@ -174,7 +173,7 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
     if team.leads:
         evaluation = run.evaluation or {}
         print(f"{run.state.reason}\n{evaluation.get('verdict', '')}")
-        develop(run)
+        develop(run, device=device)
     return 0
 
 

@@ -135,6 +135,13 @@ class Task(ABC):
     """Which architectures fit; the first is the task's own."""
     limit: ClassVar[Mask]
     """What a query may see without being told its own answer."""
+    rearranges: ClassVar[bool] = False
+    """Is the answer the question's symbols in another order, whatever they are? Then many are answered at once."""
+
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if "answer" in cls.__dict__ and "rearranges" not in cls.__dict__:
+            cls.rearranges = False  # what another law has said of itself does not hold for this one
 
     @classmethod
     def of(cls, config: TaskConfig) -> Task:
@@ -253,13 +260,19 @@ class Task(ABC):
         for length in {*lengths.tolist()}:  # all of one length at once: row by row takes ten times as long
             rows = np.flatnonzero(lengths == length)
             alike = questions if isinstance(questions, np.ndarray) else np.array([questions[row] for row in rows])
-            read, predicted, determined = self._layout(alike, np.array([self.answer(each) for each in alike]))
+            read, predicted, determined = self._layout(alike, self._answers(alike))
             width = read.shape[1]
             tokens[rows, :width], targets[rows, :width] = read, predicted
             is_answer[rows, :width], is_target[rows, :width] = determined, True
             if source is not None:
                 source[rows, :length] = alike
         return Batch(tokens, targets, is_answer, is_target, source)
+
+    def _answers(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row length"]:
+        """The answer to each of several questions of one length."""
+        if self.rearranges:
+            return questions[:, self.answer(np.arange(questions.shape[1]))]
+        return np.array([self.answer(each) for each in questions])
 
     @property
     def has_source(self) -> bool:

@@ -9,6 +9,7 @@ class Copy(Continuation):
     """`[x1..xn, SEP, x1..xn]`: one fixed distance, so relative positions are enough."""
 
     law: ClassVar[str] = "after SEP, the sequence again: yᵢ = xᵢ"
+    rearranges: ClassVar[bool] = True
 
     def answer(self, question):
         return question.copy()

@@ -37,6 +37,7 @@ class Text(Task):
 
     law: ClassVar[str] = "after each token, the next one of the text"
     lawful: ClassVar[bool] = False
+    rearranges: ClassVar[bool] = True
     architectures: ClassVar[tuple[str, ...]] = ("decoder",)
     limit: ClassVar[Mask] = Causal()
 

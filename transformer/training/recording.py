@@ -303,8 +303,11 @@ def examine(run: Run, model: Network, sequences: int = EVALUATION_SEQUENCES) -> 
         run.set_example(_example(model, config, digest).pack())
 
 
-def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
-    """Make the film of a run that has ended, from its snapshots; False when `called` away before it was done."""
+def develop(run: Run, called: Callable[[], bool] = lambda: False, device: torch.device | str = "cpu") -> bool:
+    """Make the film of a run that has ended, from its snapshots; False when `called` away before it was done.
+
+    The models are looked at on `device`.
+    """
     snapshots = run.snapshots()
     if run.state.live or not snapshots or (run.folder / "film.npz").exists():
         return True
@@ -314,7 +317,7 @@ def develop(run: Run, called: Callable[[], bool] = lambda: False) -> bool:
         for step, path in snapshots.items():
             if called():
                 raise _Called
-            yield step, checkpoints.load(path)[0]
+            yield step, checkpoints.load(path, device)[0]
 
     try:
         with lock.hold(run.folder):

@@ -157,7 +157,7 @@ class Together:
             return rows.unflatten(0, (len(self.members), size))[order].to(device)
 
         weights = inputs.weights.unflatten(0, (len(self.members), size))
-        total = torch.stack([each.sum() for each in weights])[order].to(device)
+        total = weights.sum(dim=(1, 2))[order].to(device)
         source = None if inputs.source is None else each_row(inputs.source)
         return Inputs(each_row(inputs.tokens), each_row(inputs.targets), each_row(inputs.weights), total, source)
 
