@@ -85,8 +85,9 @@ def cached(most: int, words: str = "") -> Callable[[Callable[P, T]], Callable[P,
 def wait_for(work: Wanted[Any], words: str) -> None:
     """Wait until work is done. What takes longer than AT_ONCE is said in `words` where the page has come to.
 
-    The words take no place among the elements of the page: otherwise each component below them would be made anew in the
-    next rerun, which waits no more, and a stroke or a drag on it would be lost. A click may interrupt the page meanwhile.
+    The words take no place among the elements of the page. Otherwise the next rerun, which waits no more, would draw
+    all below them at other places, and the browser would make it anew, amid a stroke or a drag. A click may interrupt
+    the page meanwhile.
     """
     if work.done(background.AT_ONCE):
         return
