@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -84,15 +85,15 @@ def cached(most: int, words: str = "") -> Callable[[Callable[P, T]], Callable[P,
 def wait_for(work: Wanted[Any], words: str) -> None:
     """Wait until work is done. What takes longer than AT_ONCE is said in `words` where the page has come to.
 
-    Streamlit lets a click interrupt a page wherever it draws, so it is drawn again and again.
+    The words take no place among the elements of the page. Otherwise the next rerun, which waits no more, would draw
+    all below them at other places, and the browser would make it anew, amid a stroke or a drag. A click may interrupt
+    the page meanwhile.
     """
     if work.done(background.AT_ONCE):
         return
     drawing = may_draw()
-    place = st.empty() if drawing else None
-    while not work.done(LOOK):
-        go_on()
-        if place is not None:
-            place.caption(f":material/hourglass_top: {words}")
-    if place is not None:
-        place.empty()
+    with st.spinner(words) if drawing else nullcontext():
+        while not work.done(LOOK):
+            go_on()
+            if drawing:
+                st.session_state.get("page")  # Streamlit lets a click interrupt a page wherever it reads this

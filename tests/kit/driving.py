@@ -28,6 +28,7 @@ from playwright.sync_api import (
 )
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from dashboard.view import pages
 from tests.kit import waiting
 from tests.kit.waiting import wait_for
 
@@ -77,6 +78,8 @@ PAGES = {
     "Check mine": 0,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
+MENUS = {each.title: each.menu for each in pages.PAGES.values()}
+"""The menu of each page. On a screen that has just become wider it stands in the bar a tenth of a second later."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
 """The address below which each script of web/ can be imported by itself."""
 PATIENCE, ATTEMPTS = 1000 * waiting.PATIENCE, 5
@@ -194,26 +197,15 @@ def listen(page: Page, address: str, complaints: list[str]) -> None:
 
 
 def go_to(page: Page, name: str) -> None:
-    """Go to another page by the navigation, in whichever of its menus it is."""
+    """Go to another page by the navigation of a wide screen, in whichever of its menus it is."""
     before = urlsplit(page.url).path
-    page.get_by_test_id("stTopNavSection").first.wait_for()
-    _link_to(page, name).click()
+    bar, menu = page.get_by_test_id("stTopNav"), MENUS[name]
+    if menu:
+        section = bar.get_by_test_id("stTopNavSection").filter(has_text=menu)
+        _pick(section, page.get_by_role("menuitem", name=name))
+    else:
+        bar.get_by_role("link", name=name).click()
     page.wait_for_url(lambda url: urlsplit(url).path != before)
-
-
-def _link_to(page: Page, name: str) -> Locator:
-    link = page.get_by_test_id("stTopNav").get_by_role("link", name=name)
-    if link.count():
-        return link
-    item = page.get_by_role("menuitem", name=name)
-    for section in page.get_by_test_id("stTopNavSection").all():
-        section.click()
-        expect(page.get_by_role("menuitem").first).to_be_visible()
-        if item.count():
-            return item
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("menu")).to_have_count(0)
-    raise AssertionError(f"no page is called {name}")
 
 
 def query(**values: str) -> re.Pattern[str]:
@@ -241,14 +233,14 @@ def out_strip(page: Page) -> Locator:
 
 
 def wait_until_painted(page: Page, plots: int) -> None:
-    """Wait until the script has ended and each of `plots` figures, and the head grid if there is one, is painted."""
+    """Wait until the script has ended, nothing is pale, and each of `plots` figures and the head grid are painted."""
     ready, failed = page.locator(".al-plot[data-state=ready]"), page.locator("[data-testid=stException]")
     if plots:
         ready.nth(plots - 1).or_(failed).first.wait_for(timeout=PATIENCE)
     assert failed.count() == 0, "the page shows an error; the server's log has its traceback"
     expect(ready).to_have_count(plots)
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_attached()
     expect(page.locator("[data-testid=stSkeleton]")).to_have_count(0)
+    page.wait_for_function(SETTLED)
     for canvas in page.locator(".grid canvas.base").all():
         wait_for("the head grid is painted in 8 colours", lambda canvas=canvas: colours(canvas), lambda n: n >= 8)
 
@@ -275,32 +267,103 @@ def traces(figure: Locator) -> list[dict[str, Any]]:
     return found
 
 
-def point_at_cell(page: Page, figure: Locator, row: int, column: int) -> None:
+def spot(host: Locator, place: str, argument: object = None) -> tuple[float, float]:
+    """Where a spot of an element stands in the window: scrolled into view, and once nothing there moves any more.
+
+    `place` is JavaScript: from the element and the `argument` to [x, y] in the window, or null while it is nowhere.
+    """
+    x, y = wait_for(f"a spot of {host} that stands still", lambda: host.evaluate(STILL % place, argument))
+    return x, y
+
+
+def point_at(host: Locator, place: str, argument: object = None) -> None:
+    """Move the pointer to a spot of an element, and see that it is still there."""
+    mouse = host.page.mouse
+
+    def pointed() -> bool:
+        x, y = spot(host, place, argument)
+        mouse.move(x - 3, y - 3)  # Plotly hovers on movement
+        mouse.move(x, y)
+        return spot(host, place, argument) == (x, y)
+
+    wait_for("the pointer is at what it was moved to", pointed)
+
+
+def click_at(host: Locator, place: str, argument: object = None) -> None:
+    """Click on a spot of an element."""
+    drag(host, place, argument)
+
+
+def drag(host: Locator, place: str, *arguments: object) -> None:
+    """Drag over spots of an element, one for each argument, in a leap from one to the next; a click where it is one."""
+    mouse = host.page.mouse
+    point_at(host, place, arguments[0])
+    mouse.down()
+    for each in arguments[1:]:
+        mouse.move(*spot(host, place, each))
+    mouse.up()
+
+
+STILL = """async (host, argument) => {
+  const place = (%s), frame = () => new Promise(requestAnimationFrame), middle = innerHeight / 2;
+  const out = ([, y]) => Math.abs(y - middle) > 0.8 * middle; // out of sight, or under the bar of menus
+  let at = host.isConnected ? place(host, argument) : null;
+  if (at && out(at)) {
+    const { top, height } = host.getBoundingClientRect(), whole = height < 1.6 * middle;
+    const scrolled = document.querySelector('[data-testid=stMain]');
+    scrolled.scrollBy({ top: (whole ? top + height / 2 : at[1]) - middle, behavior: 'instant' });
+  }
+  for (let still = 0; at && still < 3; ) {
+    await frame();
+    const now = host.isConnected ? place(host, argument) : null;
+    still = now && Math.hypot(now[0] - at[0], now[1] - at[1]) < 0.5 ? still + 1 : 0;
+    at = now;
+  }
+  return at;
+}"""
+"""Where a spot is that has stood still for three frames; null where its element was taken from the page meanwhile."""
+PAINTED = """(host, [row, column]) => {
+  const { layout: { box }, ratio } = host.__painter, { left, top } = host.getBoundingClientRect();
+  return [left + (box.x + (column + 0.5) * box.step) / ratio, top + (box.y + (row + 0.5) * box.step) / ratio];
+}"""
+"""Of a painter: the middle of a cell [row, column], counted from 0."""
+HEATMAP = """(host, [row, column]) => {
+  const stage = host.querySelector('.js-plotly-plot');
+  const { left, top } = stage.getBoundingClientRect();
+  const { xaxis, yaxis } = stage._fullLayout;
+  return [left + xaxis._offset + xaxis.c2p(column), top + yaxis._offset + yaxis.c2p(row)];
+}"""
+"""Of a heatmap: a cell [row, column], counted from 0."""
+HEAD = """(host, [row, column, view]) => {
+  const stage = host.querySelector('.js-plotly-plot');
+  const { left, top } = stage.getBoundingClientRect();
+  const axis = (name) => stage._fullLayout[name.replace(/^[xy]/, '$&axis').replace('axisaxis', 'axis')];
+  const on = (along, place) => along._offset + along.c2p(place);
+  if (row === null || column === null) {
+    const [across, queries, keys] = stage.layout.meta.head.arcs.axes.map(axis);
+    const x = row === null ? across._offset + across._length : across._offset;
+    return [left + x, top + (row === null ? on(keys, column + 1) : on(queries, row + 1))];
+  }
+  const shown = stage._fullData.find(({ meta }) => meta?.view === view);
+  const [x, y] = [on(axis(shown.xaxis), column + 1), on(axis(shown.yaxis), row + 1)];
+  return [left + x, top + y];
+}"""
+"""Of the large head: a cell [row, column, matrix], counted from 0; without a column or a row, that of the arcs."""
+
+
+def point_at_cell(figure: Locator, row: int, column: int) -> None:
     """Move the pointer over a cell of a heatmap, counted from 0."""
-    x, y = cell_in(figure, row, column)
-    page.mouse.move(x - 3, y - 3)  # Plotly hovers on movement
-    page.mouse.move(x, y)
+    point_at(figure, HEATMAP, [row, column])
 
 
 def cell_in(figure: Locator, row: int, column: int) -> tuple[float, float]:
     """Where a cell of a heatmap, counted from 0, stands in the window."""
-    figure.scroll_into_view_if_needed()
-    x, y = figure.evaluate(
-        """(host, [row, column]) => {
-          const stage = host.querySelector('.js-plotly-plot');
-          const { left, top } = stage.getBoundingClientRect();
-          const { xaxis, yaxis } = stage._fullLayout;
-          return [left + xaxis._offset + xaxis.c2p(column), top + yaxis._offset + yaxis.c2p(row)];
-        }""",
-        [row, column],
-    )
-    return x, y
+    return spot(figure, HEATMAP, [row, column])
 
 
 def click_head(page: Page, number: int) -> None:
     """Click the middle of a thumbnail of the head grid, counted from 0."""
     host = grid(page)
-    host.scroll_into_view_if_needed()
     x, y = host.evaluate(
         """(host, number) => {
           const { boxes, ratio } = host.__grid;
@@ -319,35 +382,7 @@ def head_in_focus(page: Page) -> Locator:
 
 def cell_of(head: Locator, row: int | None, column: int | None, view: str = "pattern") -> tuple[float, float]:
     """Where a cell of a matrix, counted from 0, stands in the window; without a column or a row, that of the arcs."""
-    head.scroll_into_view_if_needed()
-    x, y = _place_of(head, row, column, view)
-    middle = head.evaluate("() => innerHeight / 2")
-    if abs(y - middle) > 0.8 * middle:  # out of sight, or under the bar of menus
-        scroll = "(main, top) => main.scrollBy({ top, behavior: 'instant' })"
-        head.page.get_by_test_id("stMain").evaluate(scroll, y - middle)
-        x, y = _place_of(head, row, column, view)
-    return x, y
-
-
-def _place_of(head: Locator, row: int | None, column: int | None, view: str) -> tuple[float, float]:
-    x, y = head.evaluate(
-        """(host, [row, column, view]) => {
-          const stage = host.querySelector('.js-plotly-plot');
-          const { left, top } = stage.getBoundingClientRect();
-          const axis = (name) => stage._fullLayout[name.replace(/^[xy]/, '$&axis').replace('axisaxis', 'axis')];
-          const on = (along, place) => along._offset + along.c2p(place);
-          if (row === null || column === null) {
-            const [across, queries, keys] = stage.layout.meta.head.arcs.axes.map(axis);
-            const x = row === null ? across._offset + across._length : across._offset;
-            return [left + x, top + (row === null ? on(keys, column + 1) : on(queries, row + 1))];
-          }
-          const shown = stage._fullData.find(({ meta }) => meta?.view === view);
-          const [x, y] = [on(axis(shown.xaxis), column + 1), on(axis(shown.yaxis), row + 1)];
-          return [left + x, top + y];
-        }""",
-        [row, column, view],
-    )
-    return x, y
+    return spot(head, HEAD, [row, column, view])
 
 
 def two_frames(page: Page) -> None:
@@ -369,9 +404,13 @@ def unfold_settings(page: Page) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a menu; anew where the page was drawn meanwhile, and the menu closed under the pointer."""
+    """Pick an option of a menu."""
     menu = page.get_by_role("combobox", name=label, exact=True)
-    wanted = page.get_by_role("option", name=option, exact=True)
+    _pick(menu, page.get_by_role("option", name=option, exact=True))
+
+
+def _pick(menu: Locator, wanted: Locator) -> None:
+    """Click on what a menu holds; anew where the page was drawn meanwhile, and the menu closed under the pointer."""
     for left in reversed(range(ATTEMPTS)):
         if not wanted.is_visible():
             menu.click()

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import PAGES, choose, title, wait_until_painted
+from tests.kit.driving import PAGES, PAINTED, choose, click_at, title, wait_until_painted
 
 SITE = "decoder.0.self_attention"
 
@@ -42,14 +42,7 @@ def test_a_stroke_changes_the_chip_that_is_painted(page: Page, address: str):
     host = page.locator(".painter[data-draws]")
     host.wait_for()
     wait_until_painted(page, PAGES["Edits"])
-    host.scroll_into_view_if_needed()
-    x, y = host.evaluate(
-        """host => {
-          const { layout: { box }, ratio } = host.__painter, { left, top } = host.getBoundingClientRect();
-          return [left + (box.x + 0.5 * box.step) / ratio, top + (box.y + 3.5 * box.step) / ratio];
-        }"""
-    )
-    page.mouse.click(x, y)  # row 3, column 0: one more bit, the first of the fourth row
+    click_at(host, PAINTED, [3, 0])  # one more bit, the first of the fourth row
     expect(page).to_have_url(re.compile("16x16x8000400020009000"))
     expect(page.locator("[class*=st-key-pill]")).to_have_count(1)
     page.reload()

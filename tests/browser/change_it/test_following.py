@@ -15,7 +15,7 @@ def test_a_click_on_a_column_pokes_its_token_and_hover_is_shared(new_page: Calla
     page.goto(f"{address}/information?run=reverse")
     wait_until_painted(page, 3)
     moves, slopes = plot(page, "moves"), plot(page, "slopes")
-    point_at_cell(page, moves, 15, 0)
+    point_at_cell(moves, 15, 0)
     expect(moves.locator(".hoverlayer")).to_contain_text("when '3' at 1 is replaced")
     expect(slopes.locator(".al-plot-crosshair > div").first).to_be_visible()
     page.mouse.down()

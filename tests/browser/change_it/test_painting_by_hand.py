@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from dashboard.components.painter import Painter, Squares
 from dashboard.theme import LIGHT
-from tests.kit.driving import PAGES, title, wait_until_painted
+from tests.kit.driving import PAGES, PAINTED, drag, point_at, title, wait_until_painted
 
 
 def open_masks(page: Page, address: str, mask: str = "causal") -> Locator:
@@ -25,26 +25,8 @@ def open_masks(page: Page, address: str, mask: str = "causal") -> Locator:
     return host
 
 
-def at(host: Locator, row: int, column: int) -> tuple[float, float]:
-    """The middle of a cell, counted from 0, in the window."""
-    host.scroll_into_view_if_needed()
-    x, y = host.evaluate(
-        """(host, [row, column]) => {
-          const { layout: { box }, ratio } = host.__painter;
-          const { left, top } = host.getBoundingClientRect();
-          return [left + (box.x + (column + 0.5) * box.step) / ratio, top + (box.y + (row + 0.5) * box.step) / ratio];
-        }""",
-        [row, column],
-    )
-    return x, y
-
-
-def drag(page: Page, host: Locator, *cells: tuple[int, int]) -> None:
-    page.mouse.move(*at(host, *cells[0]))
-    page.mouse.down()
-    for cell in cells[1:]:
-        page.mouse.move(*at(host, *cell))
-    page.mouse.up()
+def stroke(host: Locator, *cells: tuple[int, int]) -> None:
+    drag(host, PAINTED, *map(list, cells))
 
 
 def drawn(host: Locator) -> np.ndarray:
@@ -73,12 +55,12 @@ def test_a_drag_paints_what_the_first_cell_becomes_and_is_answered(page: Page, a
     host = open_masks(page, address)
     host.evaluate("host => (host.mine = true)")
     cells = np.tri(16, dtype=bool)
-    drag(page, host, (8, 2), (8, 7))  # in one leap: there are no gaps
+    stroke(host, (8, 2), (8, 7))  # in one leap: there are no gaps
     cells[8, 2:8] = False
     np.testing.assert_array_equal(drawn(host), cells)
     expect(page).to_have_url(link_of(cells))
     expect(title(page)).to_have_text(re.compile(r"^Under the painted mask the second half falls from 1\.00 to 0\.\d\d"))
-    drag(page, host, (0, 5), (1, 5), (8, 5))  # over forbidden and allowed ones: all of them are allowed
+    stroke(host, (0, 5), (1, 5), (8, 5))  # over forbidden and allowed ones: all of them are allowed
     cells[:9, 5] = True
     expect(page).to_have_url(link_of(cells))
     np.testing.assert_array_equal(drawn(host), cells)
@@ -125,7 +107,7 @@ def test_brushes_mirrors_and_a_query_that_sees_nothing(page: Page, address: str)
     tool = page.locator(".tools button")
     expect(tool).to_have_count(12)
     page.get_by_role("radio", name="Brush: row").click()
-    drag(page, host, (4, 2))
+    stroke(host, (4, 2))
     cells = np.ones((16, 16), dtype=bool)
     cells[4] = False
     expect(page).to_have_url(link_of(cells))
@@ -135,7 +117,7 @@ def test_brushes_mirrors_and_a_query_that_sees_nothing(page: Page, address: str)
     expect(page.locator(".blind")).to_be_empty()
     page.get_by_role("radio", name="Brush: cell").click()
     page.get_by_role("button", name="Mirror at the diagonal", exact=True).click()
-    drag(page, host, (2, 9))
+    stroke(host, (2, 9))
     cells = np.ones((16, 16), dtype=bool)
     cells[2, 9] = cells[9, 2] = False
     expect(page).to_have_url(link_of(cells))
@@ -166,7 +148,7 @@ def test_keys_paint_and_the_sentence_says_what(page: Page, address: str):
 
 def test_the_mask_can_be_taken_away_as_it_is_painted(page: Page, address: str, tmp_path: Path):
     host = open_masks(page, address)
-    drag(page, host, (12, 3))
+    stroke(host, (12, 3))
     cells = np.tri(16, dtype=bool)
     cells[12, 3] = False
     expect(page).to_have_url(link_of(cells))
@@ -238,19 +220,19 @@ def test_many_positions_are_painted_in_squares(page: Page, address: str):
     cells = np.tri(n, dtype=bool)
     say(cells)
     sentence = page.locator(".st-key-painter .sentence")
-    page.mouse.move(*at(host, 40, 40))
+    point_at(host, PAINTED, [40, 40])
     expect(sentence).to_have_text("Queries at 241–246, keys at 241–246: may see, in 21 of 36 cells")
-    page.mouse.move(*at(host, 83, 0))
+    point_at(host, PAINTED, [83, 0])
     expect(sentence).to_have_text("Every query at 499–500 may see every key at 1–6")
-    drag(page, host, (40, 3), (40, 9))
+    stroke(host, (40, 3), (40, 9))
     cells[240:246, 18:60] = False
     np.testing.assert_array_equal(told(), cells)
-    drag(page, host, (20, 20), (20, 20))  # seen in part: all of it is allowed
+    stroke(host, (20, 20), (20, 20))  # seen in part: all of it is allowed
     cells[120:126, 120:126] = True
     np.testing.assert_array_equal(told(), cells)
     page.get_by_role("button", name="Mirror at the diagonal", exact=True).click()
     page.get_by_role("radio", name="Brush: row").click()
-    drag(page, host, (83, 2))
+    stroke(host, (83, 2))
     cells[498:] = cells[:, 498:] = False
     np.testing.assert_array_equal(told(), cells)
     blind = "⊘ Queries 't498' at 499 and 't499' at 500 may see nothing: their attention is zero."

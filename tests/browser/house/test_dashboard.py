@@ -112,9 +112,9 @@ def test_pointing_at_a_cell_says_a_sentence(page: Page, address: str):
     wait_until_painted(page, plots=PAGES["Mask effects"])
     figure = plot(page, "after-pattern")
     label = figure.locator(".hoverlayer .hovertext")
-    point_at_cell(page, figure, row=8, column=7)
+    point_at_cell(figure, row=8, column=7)
     expect(label).to_have_text(re.compile(r"^query 'SEP' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
-    point_at_cell(page, figure, row=2, column=5)
+    point_at_cell(figure, row=2, column=5)
     expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
 
 
@@ -127,7 +127,7 @@ def test_a_click_looks_into_a_stage(page: Page, address: str):
     expect(title(page)).to_have_text(
         re.compile(r"^The answer appears in layer \d: after its .*, 8 of 8 are right, and \d before\.$")
     )
-    point_at_cell(page, plot(page, "lens"), row=3, column=11)
+    point_at_cell(plot(page, "lens"), row=3, column=11)
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(query(run="reverse", query="12", stage="decoder.1.resid_mid"))
@@ -153,7 +153,7 @@ def test_another_encoding_is_drawn(page: Page, address: str):
     # cos 0 = 1: the last column of the first row
     corner = plot(page, "encoding").evaluate("host => host.querySelector('.js-plotly-plot').calcdata[0][0].z[0].at(-1)")
     assert corner == pytest.approx(1)
-    point_at_cell(page, plot(page, "encoding"), row=12, column=5)  # its rows count from 1
+    point_at_cell(plot(page, "encoding"), row=12, column=5)  # its rows count from 1
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(query(cursor="12"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from dashboard.frame.glossary import TERMS
-from tests.kit.driving import PATIENCE
+from tests.kit.driving import PATIENCE, click_at, point_at
 from tests.kit.waiting import wait_for
 
 MEANINGS = {term.name: term.meaning for term in TERMS}
@@ -32,12 +32,12 @@ def test_a_term_is_explained_where_it_stands_first(page: Page, address: str):
     found = words(page, "residual stream")
     assert found["query"] == "query"
     assert sorted(page.evaluate(MARKED)) == sorted(found.values())
-    page.mouse.move(*page.locator(".al-glossary").evaluate(MIDDLE, "residual stream"))
+    point_at(page.locator(".al-glossary"), MIDDLE, "residual stream")
     card = page.locator(".al-meaning")
     expect(card).to_have_text(f"residual stream: {MEANINGS['residual stream']}.")
     page.mouse.move(5, 5)
     expect(card).to_be_hidden()
-    page.mouse.click(*page.locator(".al-glossary").evaluate(MIDDLE, "query"))
+    click_at(page.locator(".al-glossary"), MIDDLE, "query")
     expect(card).to_contain_text(MEANINGS["query"])
     page.keyboard.press("Escape")
     expect(card).to_be_hidden()

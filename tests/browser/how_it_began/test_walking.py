@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import plot, title
+from tests.kit.driving import click_at, plot, title
 
 
 def said(page: Page) -> list[float]:
@@ -38,16 +38,14 @@ def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, addr
     )
     stop.click()
     expect(train).to_be_visible()
-    panels = plot(page, "corners-walks")
-    x, y = panels.evaluate(
+    click_at(
+        plot(page, "corners-walks"),
         """(host) => {
           const stage = host.querySelector('.js-plotly-plot'), { xaxis7, yaxis7 } = stage._fullLayout;
           const { left, top } = stage.getBoundingClientRect(), { x, y } = stage._fullData[18];
           return [left + xaxis7._offset + xaxis7.c2p(x[0]), top + yaxis7._offset + yaxis7.c2p(y[0])];
-        }"""
+        }""",
     )
-    page.mouse.move(x - 2, y - 2)
-    page.mouse.click(x, y)
     page.wait_for_url("**corner_walk=upper+right**anticlockwise*")
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.lectures.shelf import exercises
-from tests.kit.driving import SETTLED, choose, click_head, query, type_into, unfold_settings
+from tests.kit.driving import PAINTED, SETTLED, choose, click_at, click_head, drag, query, type_into, unfold_settings
 
 NAMES = tuple(exercises().files)
 Solution = Callable[[Page], None]
@@ -44,16 +44,8 @@ def edit(page: Page, kind: str, head: str = "") -> None:
 
 def click_cell(page: Page, host: Locator, row: int, column: int) -> None:
     """Paint a cell, counted from 0, or wipe it, and wait until the page has answered."""
-    host.scroll_into_view_if_needed()
-    x, y, before = host.evaluate(
-        """(host, [row, column]) => {
-          const { layout: { box }, ratio, cells } = host.__painter, { left, top } = host.getBoundingClientRect();
-          return [left + (box.x + (column + 0.5) * box.step) / ratio, top + (box.y + (row + 0.5) * box.step) / ratio,
-            cells[row * 16 + column]];
-        }""",
-        [row, column],
-    )
-    page.mouse.click(x, y)
+    before = host.evaluate("(host, cell) => host.__painter.cells[cell]", 16 * row + column)
+    click_at(host, PAINTED, [row, column])
     page.wait_for_function(
         "([host, cell, before]) => host.__painter.cells[cell] !== before",
         arg=[host.element_handle(), 16 * row + column, before],
@@ -100,19 +92,7 @@ def half_known(page: Page) -> None:
     host = page.locator(".painter[data-draws]")
     host.wait_for()
     for column in range(4):
-        host.scroll_into_view_if_needed()
-        places = host.evaluate(
-            """(host, column) => {
-              const { layout: { box }, ratio } = host.__painter, { left, top } = host.getBoundingClientRect();
-              const x = left + (box.x + (column + 0.5) * box.step) / ratio;
-              return [4, 15].map((row) => [x, top + (box.y + (row + 0.5) * box.step) / ratio]);
-            }""",
-            column,
-        )
-        page.mouse.move(*places[0])
-        page.mouse.down()
-        page.mouse.move(*places[1])
-        page.mouse.up()
+        drag(host, PAINTED, [4, column], [15, column])
         page.wait_for_function(
             "([host, column]) => !host.__painter.cells[15 * 16 + column]", arg=[host.element_handle(), column]
         )

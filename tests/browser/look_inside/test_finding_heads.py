@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import plot, point_at_cell, wait_until_painted
+from tests.kit.driving import click_at, plot, point_at_cell, wait_until_painted
 
 
 def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
@@ -16,9 +16,8 @@ def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
             r"should output\.$"
         )
     )
-    scatter = plot(page, "find-scatter")
-    scatter.scroll_into_view_if_needed()
-    x, y = scatter.evaluate(
+    click_at(
+        plot(page, "find-scatter"),
         """(host, head) => {
           const stage = host.querySelector('.js-plotly-plot');
           const { left, top } = stage.getBoundingClientRect();
@@ -33,12 +32,9 @@ def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
         }""",
         3,
     )
-    page.mouse.move(x - 3, y - 3)
-    page.mouse.move(x, y)
-    page.mouse.click(x, y)
     expect(heading).to_contain_text("Head 0.3 puts")
     expect(page).to_have_url(re.compile(r"[?&]head=decoder\.0\.self_attention\.3(&|$)"))
-    point_at_cell(page, plot(page, "find-alike"), row=5, column=2)
+    point_at_cell(plot(page, "find-alike"), row=5, column=2)
     page.mouse.down()
     page.mouse.up()
     expect(heading).to_contain_text("Head 1.1 puts")

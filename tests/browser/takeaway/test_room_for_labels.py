@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page
 
 from dashboard.components.plot import pack_figure
 from dashboard.figures.patterns import scores_heatmap
-from tests.kit.driving import PAGES, wait_until_painted
+from tests.kit.driving import PAGES, point_at, wait_until_painted
 from tests.kit.waiting import wait_for
 
 
@@ -57,16 +57,21 @@ def apart(host: Locator, axis: str) -> bool:
     )
 
 
+UPPER_EDGE = """(host) => {
+  const { left, top, width } = host.getBoundingClientRect();
+  return [left + width / 2, top + 20];
+}"""
+
+
 def test_the_buttons_of_a_plot_stand_beside_it_and_can_be_clicked(page: Page, address: str) -> None:
     """At a projector's width: 4 pixels over the plot's edge, none beyond the window's."""
     page.set_viewport_size({"width": 1024, "height": 768})
     page.goto(f"{address}/masks?run=reverse")
     wait_until_painted(page, PAGES["Mask effects"])
     for plot in page.locator(".al-plot[data-state=ready]").all():
-        plot.scroll_into_view_if_needed()
+        point_at(plot, UPPER_EDGE)
         box = plot.bounding_box()
         assert box
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
         for button in [plot.locator(":scope > .takeaway"), *plot.locator(".modebar-btn").all()]:
             place = button.bounding_box()
             assert place

@@ -6,20 +6,14 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import colours, plot, query, title, violations
+from tests.kit.driving import click_at, colours, plot, query, title, violations
 
-
-def spot(page: Page, index: int) -> tuple[float, float]:
-    """Where a word stands on the screen."""
-    x, y = page.locator(".passage").evaluate(
-        """(host, index) => {
-          const { layout, ratio } = host.__passage, { left, top } = host.getBoundingClientRect();
-          const box = layout.boxes.find((each) => each.index === index);
-          return [left + (box.x + box.width / 2) / ratio, top + (box.y + box.height / 2) / ratio];
-        }""",
-        index,
-    )
-    return x, y
+WORD = """(host, index) => {
+  const { layout, ratio } = host.__passage, { left, top } = host.getBoundingClientRect();
+  const box = layout.boxes.find((each) => each.index === index);
+  return box && [left + (box.x + box.width / 2) / ratio, top + (box.y + box.height / 2) / ratio];
+}"""
+"""Where a word stands on the screen."""
 
 
 def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, address: str, plays: str) -> None:
@@ -36,7 +30,7 @@ def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, addr
     page.keyboard.press("ArrowRight")
     page.wait_for_url(query(word="3"))
     expect(passage).to_have_attribute("data-chosen", "2")
-    page.mouse.click(*spot(page, 12))
+    click_at(passage, WORD, 12)
     page.wait_for_url(query(word="13"))
     expect(page.get_by_text(re.compile("at 13 was predicted by query 12"))).to_be_visible()
     glances.focus()

@@ -10,7 +10,7 @@ from tests.kit.driving import go_to, plot, point_at_cell, query, title, wait_unt
 def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address: str):
     page.goto(f"{address}/accuracy?run=reverse&sequences=256")
     wait_until_painted(page, plots=2)
-    point_at_cell(page, plot(page, "depth-training"), row=9, column=17)
+    point_at_cell(plot(page, "depth-training"), row=9, column=17)
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(query(step="20"))
@@ -32,7 +32,7 @@ def test_a_column_is_a_step_and_a_row_is_read_by_every_page(page: Page, address:
     wait_until_painted(page, plots=1)
     page.get_by_role("radio", name="by head").click()
     wait_until_painted(page, plots=2)
-    point_at_cell(page, plot(page, "depth-head"), row=4, column=3)
+    point_at_cell(plot(page, "depth-head"), row=4, column=3)
     page.mouse.down()
     page.mouse.up()
     page.get_by_role("button", name="Go on without head 0.3").click()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import go_to, plot, query, title, wait_until_painted
+from tests.kit.driving import click_at, go_to, plot, query, title, wait_until_painted
 from tests.kit.experiments.populations import trained
 from transformer.experiments.populations.table import Population
 
@@ -81,18 +81,15 @@ def test_a_click_in_the_steps_chooses_a_combination_and_back_is_the_one_before(
     page.goto(f"{address}/populations?population=small")
     wait_until_painted(page, plots=3)
     expect(title(page)).to_have_text(re.compile("with 1 head"))
-    steps = plot(page, "populations-steps")
-    steps.scroll_into_view_if_needed()
-    x, y = steps.evaluate(
+    click_at(
+        plot(page, "populations-steps"),
         """host => {
           const stage = host.querySelector('.js-plotly-plot');
           const dots = stage._fullData.find(({ name }) => name === '2 heads');
           const { xaxis, yaxis } = stage._fullLayout, { left, top } = stage.getBoundingClientRect();
           return [left + xaxis._offset + xaxis.c2p(dots.x[0]), top + yaxis._offset + yaxis.c2p(dots.y[0])];
-        }"""
+        }""",
     )
-    page.mouse.move(x - 3, y - 3)  # Plotly hovers on movement
-    page.mouse.click(x, y)
     expect(page).to_have_url(query(combination="n_heads%3D2"))
     expect(title(page)).to_have_text(re.compile("with 2 heads"))
     page.go_back()

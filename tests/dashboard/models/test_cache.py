@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from dashboard.models import background, cache
 from dashboard.models.cache import cached
@@ -121,27 +124,35 @@ class Place:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.drawn: list[str] = []
+        self.looks = 0
+        self.said: list[str] = []
 
-    def caption(self, words: str) -> None:
-        if len(self.drawn) == self.most:
+    @contextmanager
+    def spinner(self, words: str) -> Iterator[None]:
+        self.said.append(words)
+        try:
+            yield
+        finally:
+            self.said.append("")
+
+    def get(self, _name: str) -> None:
+        """What is read of the session's state: there Streamlit interrupts a page."""
+        if self.looks == self.most:
             raise Click
-        self.drawn.append(words)
-
-    def empty(self) -> None:
-        self.drawn.append("")
+        self.looks += 1
 
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Place]:
-    """A page that waits at once, looks often, and draws into the place that is handed out."""
+    """A page that waits at once, looks often, and says what it waits for in the place that is handed out."""
     monkeypatch.setattr(background, "AT_ONCE", 0.0)
     monkeypatch.setattr(cache, "LOOK", 0.01)
 
     def at(most: int) -> Place:
         place = Place(most)
         monkeypatch.setattr(cache, "may_draw", lambda: True)
-        monkeypatch.setattr(cache.st, "empty", lambda: place)
+        monkeypatch.setattr(cache.st, "spinner", place.spinner)
+        monkeypatch.setattr(cache.st, "session_state", place)
         return place
 
     return at
@@ -160,22 +171,39 @@ def test_a_page_says_what_it_waits_for_and_a_click_interrupts_it(page: Callable[
     place = page(3)
     with pytest.raises(Click):
         squared(7)
-    assert place.drawn == [":material/hourglass_top: Measuring …"] * 3
+    assert (place.said, place.looks) == (["Measuring …", ""], 3)
     gate.set()
     assert (squared(7), squared(7), begun) == (49, 49, [7])
 
 
-def test_the_place_is_empty_once_it_is_there(page: Callable[[int], Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, place = threading.Event(), page(5)
+def test_a_page_that_waits_has_the_elements_of_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each at its place: a browser makes anew what another rerun draws at another one."""
+    monkeypatch.setattr(background, "AT_ONCE", 0.0)
+    monkeypatch.setattr(cache, "LOOK", 0.01)
+    looks: list[bool] = []
+    done = background.Wanted.done
+    monkeypatch.setattr(background.Wanted, "done", lambda work, seconds: len(looks) > 2 and done(work, seconds))
+    go_on = cache.go_on
+    monkeypatch.setattr(cache, "go_on", lambda: (looks.append(True), go_on()))
 
     @cached(4, "Measuring …")
     def measured() -> str:
-        assert gate.wait(PATIENCE)
         return "measured"
 
-    monkeypatch.setattr(place, "caption", lambda words: gate.set())
-    assert measured() == "measured"
-    assert place.drawn == [""]
+    def script() -> None:
+        st.title(measured())
+        st.caption("below")
+
+    def elements(app: AppTest) -> list[tuple[int, str]]:
+        return [(place, each.type) for place, each in app.main.children.items()]
+
+    monkeypatch.setattr(st, "waiting_script", script, raising=False)
+    app = AppTest.from_string("import streamlit as st\nst.waiting_script()").run()
+    waited = len(looks)
+    first = elements(app)
+    assert waited
+    assert elements(app.run()) == first
+    assert len(looks) == waited, "the second run waits for nothing"
 
 
 def test_what_no_page_waits_for_is_given_up_and_begun_anew_when_asked_for_again(
@@ -230,5 +258,5 @@ def test_what_waits_behind_a_page_draws_nothing(page: Callable[[int], Place], mo
     def outer() -> str:
         return inner()
 
-    monkeypatch.setattr(cache.st, "empty", lambda: pytest.fail("drawn behind the page"))
+    monkeypatch.setattr(cache.st, "spinner", lambda words: pytest.fail("drawn behind the page"))
     assert outer() == "in a thread of its own"
