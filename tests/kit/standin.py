@@ -1,16 +1,27 @@
 """A stand-in accelerator for a machine without one: what is written for CUDA or MPS runs on the CPU, in pure Python.
 
-A tensor on it is a wrapper subclass of PyTorch's backend for private use (`_setup_privateuseone_for_python_backend`),
-which says device="cuda:0" to Python and holds a CPU tensor. A TorchFunctionMode turns the device's name into the
-private one; a TorchDispatchMode sees every operation (forward, backward, vmap, optimiser), lets the CPU do it, and
-enforces a GPU's rules:
+    with StandIn("cuda").installed() as gpu:
+        ...  # torch.device("cuda") is there
 
-- tensors of two devices do not meet (but for 0-dim CPU numbers and CPU indices, as on CUDA);
-- what waits for the device (.item(), .cpu(), bool(t), nonzero, boolean indices, pageable copies) is counted, and raises
-  while a graph is captured;
-- a captured operation is not done, its result is garbage until the graph is replayed, at the same addresses; only what
-  runs on the capturing stream, of that stream's device, is captured;
-- each device has a generator of its own, whose state has 16 bytes; MPS has no float64.
+A tensor on it, a `Twin`, is a wrapper of PyTorch's backend for private use. It says device="cuda:0" to Python and holds
+a tensor of the CPU. One mode turns the device's name into the private one. Another sees every operation, of forward and
+backward passes, vmap and optimisers. It lets the CPU do the operation, and enforces the rules of a GPU:
+
+- Tensors of two devices do not meet, but for numbers and indices that are on the CPU.
+- What waits for the device is counted in `waits`: .item(), .cpu(), bool(t), nonzero, boolean indices, copies of memory
+  that is not pinned. It raises while a graph is captured.
+- Copies between the machine and the device are counted in `copies`, other operations in `launches`. The replay of a
+  graph is one launch.
+- A copy of pinned memory that is non_blocking does not wait. Down, the numbers are there only after a wait. Up, whoever
+  writes to the memory before a wait is told so at that wait.
+- A captured operation is not done. Its result is garbage until the graph is replayed, at the same addresses. Only what
+  runs on the capturing stream, of that stream's device, is captured.
+- Each device has a generator of its own, whose state is not of the size of the CPU's. The draws of a replayed graph
+  come from it, and go on from replay to replay. Its state can be neither read nor set while a graph is captured.
+- Autocast computes products in the smaller type. MPS has no float64, and neither graphs nor streams.
+
+It cannot show what a GPU's own arithmetic does: its numbers are those of the CPU. To import it registers the backend
+for the whole process, which PyTorch does not undo. Outside `installed` nothing else is changed.
 """
 
 from __future__ import annotations
@@ -20,32 +31,43 @@ import struct
 import threading
 import time
 import traceback
+import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import _DummyPrivateUse1Hook, _setup_privateuseone_for_python_backend
 
 PRIVATE = "standin"
+ROOT = Path(__file__).parents[2]
 
 
 class _Module:
     """torch.standin: what PyTorch asks of the private backend."""
 
-    is_initialized = is_available = staticmethod(lambda: True)
+    is_initialized = is_available = staticmethod(lambda: StandIn.is_installed)
     _is_in_bad_fork = staticmethod(lambda: False)
     current_device = staticmethod(lambda: 0)
-    device_count = staticmethod(lambda: 1)
+    device_count = staticmethod(lambda: int(StandIn.is_installed))
     manual_seed_all = staticmethod(lambda seed: None)
     get_rng_state = staticmethod(lambda device=None: StandIn.present.get_rng_state(device))
     set_rng_state = staticmethod(lambda state, device=None: StandIn.present.set_rng_state(state, device))
 
 
-_setup_privateuseone_for_python_backend(PRIVATE, _Module())
+class _Hook(_DummyPrivateUse1Hook):
+    def is_available(self) -> bool:
+        return StandIn.is_installed
+
+
+_setup_privateuseone_for_python_backend(PRIVATE, _Module(), _Hook())
 aten = torch.ops.aten
 WAITS = {
     aten._local_scalar_dense.default,
@@ -62,6 +84,13 @@ WAITS = {
 }
 CPU_INDICES = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 COPIES = {aten.copy_.default, aten._to_copy.default}
+NO_LAUNCH = {aten.empty.memory_format, aten.empty_like.default, aten.empty_strided.default, aten.new_empty.default}
+SMALLER = {functional.linear, functional.scaled_dot_product_attention, torch.einsum, torch.bmm, torch.baddbmm}
+SMALLER |= {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.bmm}
+"""What autocast computes in the smaller type."""
+WHOLE = {functional.layer_norm, functional.softmax, torch.softmax, torch.Tensor.softmax, functional.cross_entropy}
+WHOLE |= {torch.log_softmax, torch.Tensor.log_softmax, torch.Tensor.norm, torch.rsqrt, torch.Tensor.pow}
+"""What autocast computes in float32."""
 
 
 def _gru_cell(gates_in, gates_hidden, hidden, bias_in=None, bias_hidden=None):
@@ -82,7 +111,7 @@ def _gru_cell_backward(grad, workspace, has_bias):
     return d_in, d_hidden, grad * z, *bias
 
 
-ONLY_THERE = {
+ONLY_THERE: dict[Any, Callable[..., Any]] = {
     aten._thnn_fused_gru_cell.default: _gru_cell,
     aten._thnn_fused_gru_cell_backward.default: _gru_cell_backward,
 }
@@ -95,8 +124,11 @@ class CaptureError(RuntimeError):
 class Twin(torch.Tensor):
     """A tensor that believes to be on the device; its numbers are in `inner`."""
 
+    inner: torch.Tensor
+    place: torch.device
+
     @staticmethod
-    def __new__(cls, inner, device):
+    def __new__(cls, inner: torch.Tensor, device: torch.device | str) -> Twin:
         made = torch.Tensor._make_wrapper_subclass(
             cls,
             inner.size(),
@@ -124,7 +156,10 @@ class Twin(torch.Tensor):
 
     def numpy(self, *, force=False):
         if not force:
-            raise TypeError(f"can't convert {self.place} device type tensor to numpy. Use Tensor.cpu() first.")
+            raise TypeError(
+                f"can't convert {self.place} device type tensor to numpy. "
+                "Use Tensor.cpu() to copy the tensor to host memory first."
+            )
         return self.detach().cpu().numpy()
 
     def tolist(self):
@@ -152,62 +187,102 @@ class Twin(torch.Tensor):
         return memo[id(self)]
 
 
-def frozen(values):
+def frozen(values: Any) -> Any:
     """The same memory in shapes that no later operation in place (transpose_) changes."""
     return tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, values)
 
 
 class Stream:
-    def __init__(self, device=None, **_):
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
         self.device = StandIn.present.device_of(device)
 
-    def wait_stream(self, other):
+    def wait_stream(self, other: Stream) -> None:
         StandIn.present.calls.append("wait_stream")
 
-    def synchronize(self):
+    def wait_event(self, event: Event) -> None:
+        StandIn.present.calls.append("event.wait")
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def query(self) -> bool:
+        return not StandIn.present.under_way
+
+    def synchronize(self) -> None:
         StandIn.present.waited("stream.synchronize")
 
 
 class Graph:
-    def __init__(self, *_, **__):
-        self.ops = []
+    """What was captured; `replay` does it, in order and at the same addresses."""
 
-    def replay(self):
+    def __init__(self, keep_graph: bool = False) -> None:
+        self.ops: list[tuple[Any, Any, Any, list[Any] | None, torch.device]] = []
+        self.captured, self.shared = False, (0, 0)
+
+    def replay(self) -> None:
         here = StandIn.present
+        if not self.captured:
+            raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
         here.calls.append("replay")
+        here.launches += 1
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             for func, args, kwargs, outs, where in self.ops:
-                with here._generator(func, where):  # the device's own, and it goes on from replay to replay
+                if func is None:
+                    here.set_out(args[0], args[1])
+                    continue
+                with here.generator(func, where):
                     found = ONLY_THERE.get(func, func)(*args, **kwargs)
                 for place, new in zip(outs, tree_flatten(found)[0], strict=True) if outs is not None else ():
                     if isinstance(place, torch.Tensor):
                         place.copy_(new)
 
-    def reset(self):
-        self.ops = []
+    def reset(self) -> None:
+        self.ops, self.captured = [], False
 
-    def register_generator_state(self, generator):
-        """On CUDA a generator of one's own must be registered; the device's own is."""
+    def pool(self) -> tuple[int, int]:
+        return self.shared
+
+    def register_generator_state(self, generator: Any) -> None:
+        """On CUDA a generator of one's own must be registered. The device's own, the only one here, always is."""
 
 
 class Event:
-    def __init__(self, *_, **__):
-        self.at = None
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        self.at, self.upto = 0.0, 0
 
-    def record(self, stream=None):
-        self.at = time.perf_counter()
+    def record(self, stream: Stream | None = None) -> None:
+        self.at, self.upto = time.perf_counter(), StandIn.present.begun
 
-    def wait(self, stream=None):
+    def wait(self, stream: Stream | None = None) -> None:
         StandIn.present.calls.append("event.wait")
 
-    def query(self):
-        return True
+    def query(self) -> bool:
+        """Is it done? Not yet, at the first look; by the second time has passed."""
+        here = StandIn.present
+        done = here.begun - len(here.under_way) >= self.upto
+        here.arrive(self.upto)
+        return done
 
-    def synchronize(self):
-        StandIn.present.waited("event.synchronize")
+    def synchronize(self) -> None:
+        StandIn.present.waited("event.synchronize", self.upto)
 
-    def elapsed_time(self, end):
+    def elapsed_time(self, end: Event) -> float:
         return 1000 * (end.at - self.at)
+
+
+class _Copy:
+    """A copy that is under way, from or to pinned memory: it arrives when somebody waits for the device."""
+
+    def __init__(self, host: torch.Tensor, down: torch.Tensor | None) -> None:
+        self.host, self.down, self.kept = host, down, host.clone()
+
+    def arrive(self) -> None:
+        if self.down is not None:
+            self.host.copy_(self.down)
+        elif not torch.equal(self.host.contiguous().view(torch.uint8), self.kept.view(torch.uint8)):
+            raise RuntimeError("pinned memory was written to before its copy to the device was done")
 
 
 _original_apply = torch.nn.Module._apply
@@ -222,63 +297,105 @@ def _apply(module, *args, **kwargs):
         torch.__future__.set_swap_module_params_on_conversion(before)
 
 
-class StandIn(TorchDispatchMode):
-    present: StandIn
+def _spoil(values: torch.Tensor) -> None:
+    """Write garbage, which whoever reads too early sees."""
+    values.fill_(float("nan") if values.dtype.is_floating_point else 0)
 
-    def __init__(self, kind="cuda", count=1):
+
+class StandIn(TorchDispatchMode):
+    """One or more devices of a kind, "cuda" or "mps"."""
+
+    present: StandIn
+    is_installed = False
+
+    def __init__(self, kind: str = "cuda", count: int = 1) -> None:
         super().__init__()
         StandIn.present = self
         self.kind, self.count = kind, count
-        self.state = [[0, 0] for _ in range(count)]  # seed, offset
-        self.current, self.streams, self.capturing, self.graph, self.wanted = 0, {}, None, None, None
-        self.calls, self.empty_graphs = [], 0
-        self.capturer = None  # the thread that must not wait while a graph is captured; None: no thread must
+        self.state = [[0, 0] for _ in range(count)]
+        """Of each device's generator: the seed, and how far it has drawn."""
+        self.current = 0
+        self.streams: dict[int, Stream] = {}
+        self.capturing: Stream | None = None
+        self.capture_stream: Stream | None = None
+        self.graph: Graph | None = None
+        self.wanted: torch.device | None = None
+        self.capturer: int | None = None
+        """The thread that must not wait while a graph is captured; None: no thread must."""
+        self.calls: list[str] = []
+        self.pinned: list[torch.UntypedStorage] = []
+        self.under_way: list[_Copy] = []
+        self.begun = 0
+        """How many copies have been under way so far."""
         self.reset_counts()
 
     # --- counting
 
-    def reset_counts(self):
-        self.launches, self.waits, self.ops, self.where = 0, Counter(), Counter(), Counter()
+    def reset_counts(self) -> None:
+        """Count from nothing: of a step, of an evaluation."""
+        self.launches = 0
+        self.ops: Counter[str] = Counter()
+        """What was launched, and how often."""
+        self.copies: Counter[str] = Counter()
+        """Between the machine and the device: "up" and "down"."""
+        self.waits: Counter[str] = Counter()
+        self.where: Counter[str] = Counter()
+        """Where in the product somebody waited."""
 
-    def waited(self, what):
+    def waited(self, what: str, upto: int | None = None) -> None:
         if self.capturing is not None and self.capturer in (None, threading.get_ident()):
             raise CaptureError(f"operation not permitted when stream is capturing: {what}")
         self.waits[what] += 1
         for frame in reversed(traceback.extract_stack(limit=40)):
-            if (
-                any(part in frame.filename for part in ("/transformer/", "/dashboard/"))
-                and "site-packages" not in frame.filename
-            ):
-                self.where[
-                    f"{what} {frame.filename.split('/main/')[-1].split('/app/')[-1]}:{frame.lineno} {frame.line}"
-                ] += 1
+            path = Path(frame.filename)
+            if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("transformer", "dashboard"):
+                self.where[f"{what} {path.relative_to(ROOT)}:{frame.lineno} {frame.line}"] += 1
                 break
+        self.arrive(upto)
+
+    def arrive(self, upto: int | None = None) -> None:
+        """End the copies that are under way: all, or the first so many that were ever begun."""
+        first = len(self.under_way) if upto is None else upto - (self.begun - len(self.under_way))
+        arrived, self.under_way = self.under_way[: max(0, first)], self.under_way[max(0, first) :]
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
+            for copy in arrived:
+                copy.arrive()
 
     # --- devices
 
-    def device_of(self, device=None):
+    def device_of(self, device: Any = None) -> torch.device:
         if device is None:
             return torch.device(self.kind, self.current)
         device = torch.device(self.kind, device) if isinstance(device, int) else torch.device(device)
-        return (
-            device
-            if device.index is not None
-            else torch.device(self.kind, self.current if device.type == self.kind else 0)
-        )
+        if device.index is not None:
+            return device
+        return torch.device(self.kind, self.current if device.type == self.kind else 0)
 
-    def stream(self, device=None):
+    def stream(self, device: Any = None) -> Stream:
         device = self.device_of(device)
         return self.streams.setdefault(device.index, Stream(device))
 
-    def mine(self, device):
+    def mine(self, device: Any) -> bool:
         return device is not None and torch.device(device).type in (self.kind, PRIVATE)
 
-    def place(self, device):
+    def place(self, device: Any) -> torch.device:
         """The device that is meant, where C++ says the private one."""
         device = torch.device(device)
         return (
             self.wanted or torch.device(self.kind, self.current) if device.type == PRIVATE else self.device_of(device)
         )
+
+    # --- pinned memory
+
+    def pin(self, values: torch.Tensor) -> torch.Tensor:
+        self.pinned.append(values.untyped_storage())
+        return values
+
+    def is_pinned(self, values: torch.Tensor) -> bool:
+        if isinstance(values, Twin):
+            return False
+        at = values.untyped_storage().data_ptr()
+        return any(each.data_ptr() <= at < each.data_ptr() + each.nbytes() for each in self.pinned)
 
     # --- every operation
 
@@ -287,57 +404,43 @@ class StandIn(TorchDispatchMode):
         flat, spec = tree_flatten((args, kwargs))
         twins = [x for x in flat if isinstance(x, Twin)]
         asked = kwargs.get("device")
+        pinned = kwargs.pop("pin_memory", None) if not twins and not self.mine(asked) else None
         if not twins and not self.mine(asked):
-            return func(*args, **kwargs)
+            found = func(*args, **kwargs)
+            return self.pin(found) if pinned else found
         plain = [x for x in flat if isinstance(x, torch.Tensor) and not isinstance(x, Twin)]
         devices = {x.device for x in twins}
         where = next(iter(devices), None)
         if self.mine(asked) and (not twins or (func is aten._to_copy.default and self.wanted)):
             where = self.place(asked)
-        # what meets whom
+        crosses, lazily = "", False
         if func in COPIES:
-            self._copying(func, args, kwargs, asked)
+            crosses, lazily = self._crossing(func, args, kwargs, asked)
+            if crosses and not lazily:
+                self.waited({"down": "device to host", "up": "host to device"}[crosses])
         else:
-            if len(devices) > 1:
-                raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found {sorted(map(str, devices))}: {func}"
-                )
-            strange = [x for x in plain if x.dim()]
-            if twins and strange:
-                if func not in CPU_INDICES or any(args[0] is x for x in plain):
-                    raise RuntimeError(
-                        "Expected all tensors to be on the same device, but found at least two devices, "
-                        f"{where} and cpu! ({func})"
-                    )
-                self.waited("index by a CPU tensor")
-            if func in WAITS:
-                self.waited(str(func))
-            if func in CPU_INDICES and any(
-                isinstance(x, torch.Tensor) and x.dtype in (torch.bool, torch.uint8) for x in args[1]
-            ):
-                simple = func is not aten.index.Tensor and isinstance(args[2], torch.Tensor) and args[2].dim() == 0
-                if not simple:
-                    self.waited("boolean index")
+            self._meet(func, args, devices, where, twins, plain)
         inner = [x.inner if isinstance(x, Twin) else x for x in flat]
         inner_args, inner_kwargs = tree_unflatten(inner, spec)
         to_cpu = func is aten._to_copy.default and asked is not None and not self.mine(asked)
         if "device" in inner_kwargs and inner_kwargs["device"] is not None and not to_cpu:
             inner_kwargs["device"] = torch.device("cpu")
         inner_kwargs.pop("pin_memory", None)
-        self.ops[str(func)] += 1
         view = torch.Tag.inplace_view in func.tags or any(
             r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns
         )
-        writes = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-        if not view:
-            self.launches += 1
         captured = (
-            self.capturing is not None
+            self.graph is not None
             and not view
             and not to_cpu
             and where is not None
             and self.stream(where) is self.capturing
         )
+        if crosses and not captured:
+            self.copies[crosses] += 1
+        elif not (captured or view or func in NO_LAUNCH):
+            self.launches += 1
+            self.ops[str(func)] += 1
         own = {id(x.inner): x for x in twins}
 
         def wrapped(x):
@@ -347,56 +450,96 @@ class StandIn(TorchDispatchMode):
                 return own[id(x)]
             if self.kind == "mps" and x.dtype in (torch.float64, torch.complex128):
                 raise TypeError(
-                    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
+                    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
+                    "Please use float32 instead."
                 )
             return Twin(x, where)
 
-        if (
-            captured
-            and writes
-            and not func._schema.name.endswith(("_out", ".out"))
-            and func._schema.returns
-            and all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
-        ):
-            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs)), None, where))
+        if captured and self._writes_only(func):  # copy_, _foreach_add_, _fused_adamw_
+            self.graph.ops.append(
+                (None if crosses == "down" else func, *frozen((inner_args, inner_kwargs)), None, where)
+            )
             return args[0] if len(func._schema.returns) == 1 else None
-        if captured and writes and not func._schema.returns:  # _foreach_add_, _fused_adamw_
-            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs)), None, where))
-            return None
-        offset = self.state[where.index][1] if where is not None and where.index is not None else None
-        with self._generator(func, where):
+        drawn = self.state[where.index][1] if where is not None and self.mine(where) else None
+        with self.generator(func, where):
             found = ONLY_THERE.get(func, func)(*inner_args, **inner_kwargs)
         if torch.Tag.inplace_view in func.tags:  # transpose_: the wrapper's shape follows
             with no_dispatch():
                 func(*args, **kwargs)
         if captured:
-            self.state[where.index][1] = offset  # nothing was drawn yet
+            self.state[where.index][1] = drawn  # nothing was drawn yet
             outs = tree_flatten(found)[0]
             self.graph.ops.append((func, *frozen((inner_args, inner_kwargs, outs)), where))
             for each in outs:
                 if isinstance(each, torch.Tensor):
-                    each.fill_(float("nan") if each.dtype.is_floating_point else 0)
+                    _spoil(each)
+        elif lazily and crosses == "up":
+            self.set_out(inner_args[0] if func is aten._to_copy.default else inner_args[1])
+        elif lazily:
+            self.set_out(self.pin(found) if to_cpu else found, found)
         if to_cpu or func is aten._local_scalar_dense.default:
             return found
         return tree_map(wrapped, found)
 
-    def _copying(self, func, args, kwargs, asked):
+    @staticmethod
+    def _writes_only(func) -> bool:
+        """Does an operation only change what is there, and give nothing new?"""
+        writes = any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+        returns = func._schema.returns
+        if not returns:
+            return writes
+        in_place = all(r.alias_info is not None and r.alias_info.is_write for r in returns)
+        return writes and in_place and not func._schema.name.endswith(("_out", ".out"))
+
+    def _meet(self, func, args, devices, where, twins, plain) -> None:
+        """Raises RuntimeError where tensors of two devices meet; counts the waits that an operation means."""
+        if len(devices) > 1:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found {sorted(map(str, devices))}: {func}"
+            )
+        if twins and any(x.dim() for x in plain):
+            if func not in CPU_INDICES or any(args[0] is x for x in plain):
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{where} and cpu! ({func})"
+                )
+            self.waited("index by a CPU tensor")
+        if func in WAITS:
+            self.waited(str(func))
+        if func in CPU_INDICES and any(
+            isinstance(x, torch.Tensor) and x.dtype in (torch.bool, torch.uint8) for x in args[1]
+        ):
+            simple = func is not aten.index.Tensor and isinstance(args[2], torch.Tensor) and args[2].dim() == 0
+            if not simple:
+                self.waited("boolean index")
+
+    def _crossing(self, func, args, kwargs, asked) -> tuple[str, bool]:
+        """Which way a copy goes, "up" to the device or "down" from it, or ""; and does it go without a wait?"""
         if func is aten.copy_.default:
-            source, target = args[1].device, args[0].device
-            lazily = len(args) > 2 and args[2]
+            target, source = args[0], args[1]
+            there, here = target.device, source.device
+            asked_not_to = (len(args) > 2 and args[2]) or kwargs.get("non_blocking", False)
         else:
-            source, target = args[0].device, torch.device(asked) if asked is not None else args[0].device
-            lazily = kwargs.get("non_blocking", False)
-        if (self.mine(source) and self.mine(target)) or source.type == target.type:
-            return
-        down = self.mine(source)
-        if down or not lazily:
-            pageable = "" if down else " (pageable)"
-            self.waited("device to host" if down else f"host to device{pageable}")
+            target, source = None, args[0]
+            there, here = torch.device(asked) if asked is not None else source.device, source.device
+            asked_not_to = kwargs.get("non_blocking", False)
+        if self.mine(here) == self.mine(there):
+            return "", False
+        if self.mine(there):
+            return "up", bool(asked_not_to) and self.is_pinned(source)
+        return "down", bool(asked_not_to) and (target is None or self.is_pinned(target))
+
+    def set_out(self, host: torch.Tensor, down: torch.Tensor | None = None) -> None:
+        """Put a copy under way: `host` is looked at when it arrives, or takes `down`, and is garbage until then."""
+        self.begun += 1
+        self.under_way.append(_Copy(host, None if down is None else down.clone()))
+        if down is not None:
+            _spoil(host)
 
     @contextlib.contextmanager
-    def _generator(self, func, where):
-        if torch.Tag.nondeterministic_seeded not in func.tags or where is None:
+    def generator(self, func: Any, where: torch.device | None) -> Iterator[None]:
+        """Let an operation that draws draw from the device's own generator, which goes on."""
+        if torch.Tag.nondeterministic_seeded not in func.tags or where is None or not self.mine(where):
             yield
             return
         kept, own = torch.default_generator.get_state(), self.state[where.index]
@@ -407,24 +550,41 @@ class StandIn(TorchDispatchMode):
         finally:
             torch.default_generator.set_state(kept)
 
-    # --- torch.cuda
+    # --- torch.cuda and torch.mps
 
-    def get_rng_state(self, device="cuda"):
-        return torch.frombuffer(
-            bytearray(struct.pack("<QQ", *self.state[self.device_of(device).index])), dtype=torch.uint8
-        )
+    @property
+    def _state_format(self) -> str:
+        return "<QQ28x" if self.kind == "mps" else "<QQ"
 
-    def set_rng_state(self, state, device="cuda"):
-        if state.numel() != 16:
+    def _not_while_capturing(self) -> None:
+        if self.capturing is not None and self.capturer in (None, threading.get_ident()):
+            raise CaptureError("the state of the generator is not known while a graph is captured")
+
+    def get_rng_state(self, device: Any = None) -> torch.Tensor:
+        self._not_while_capturing()
+        own = self.state[self.device_of(device).index]
+        return torch.frombuffer(bytearray(struct.pack(self._state_format, *own)), dtype=torch.uint8)
+
+    def set_rng_state(self, state: torch.Tensor, device: Any = None) -> None:
+        self._not_while_capturing()
+        if state.device.type != "cpu" or state.dtype != torch.uint8:
+            raise TypeError("expected a torch.ByteTensor")
+        if state.numel() != struct.calcsize(self._state_format):
             raise RuntimeError("RNG state is wrong size")
-        self.state[self.device_of(device).index] = list(struct.unpack("<QQ", bytes(state.tolist())))
+        self.state[self.device_of(device).index][:] = struct.unpack(self._state_format, bytes(state.tolist()))
 
-    def manual_seed_all(self, seed):
+    def manual_seed_all(self, seed: int) -> None:
         for own in self.state:
-            own[:] = [seed, 0]
+            own[:] = [seed % 2**64, 0]
+
+    def manual_seed(self, seed: int) -> None:
+        self.state[self.current][:] = [seed % 2**64, 0]
 
     @contextlib.contextmanager
-    def on_stream(self, stream):
+    def on_stream(self, stream: Stream | None) -> Iterator[None]:
+        if stream is None:
+            yield
+            return
         device, before = self.current, self.streams.get(stream.device.index)
         self.current, self.streams[stream.device.index] = stream.device.index, stream
         self.calls.append("stream")
@@ -438,77 +598,115 @@ class StandIn(TorchDispatchMode):
                 self.streams[stream.device.index] = before
 
     @contextlib.contextmanager
-    def on_device(self, device):
+    def on_device(self, device: Any) -> Iterator[None]:
         before, self.current = self.current, self.device_of(device).index
         try:
             yield
         finally:
             self.current = before
 
+    def set_device(self, device: Any) -> None:
+        self.current = self.device_of(device).index
+
     @contextlib.contextmanager
-    def capture(self, graph, pool=None, stream=None, capture_error_mode="global", **_):
+    def capture(
+        self,
+        cuda_graph: Graph,
+        pool: tuple[int, int] | None = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+    ) -> Iterator[None]:
+        """torch.cuda.graph. Without a stream it takes one of the process, of the device that was current at first."""
+        if capture_error_mode not in ("global", "thread_local", "relaxed"):
+            raise ValueError(f"no such capture_error_mode: {capture_error_mode}")
         self.calls.append("graph")
-        if stream is None:  # one for the process, on the device that was current when it was first needed
-            stream = self.default_capture_stream = getattr(self, "default_capture_stream", None) or Stream()
+        self.waited("synchronize")
+        if stream is None:
+            stream = self.capture_stream = self.capture_stream or Stream()
         with self.on_stream(stream):
-            self.capturing, self.graph = stream, graph
+            self.capturing, self.graph = stream, cuda_graph
             self.capturer = threading.get_ident() if capture_error_mode == "thread_local" else None
             try:
                 yield
             finally:
                 self.capturing = self.graph = None
-        if not graph.ops:
-            self.empty_graphs += 1
+        cuda_graph.captured, cuda_graph.shared = True, pool or (0, id(cuda_graph))
+        if not cuda_graph.ops:
+            warnings.warn(
+                "The CUDA Graph is empty. This usually means that the graph was attempted to be captured on wrong "
+                "device or stream.",
+                stacklevel=2,
+            )
 
     @contextlib.contextmanager
-    def installed(self):
-        """Use it for a while: CUDA seems to be here."""
-        types_ = torch.utils._foreach_utils._foreach_supported_types
-        before = list(types_)
+    def installed(self) -> Iterator[StandIn]:
+        """Use it for a while: CUDA, or MPS, seems to be here."""
+        StandIn.present = self
         with contextlib.ExitStack() as stack:
 
-            def put(name, value):
+            def put(name: str, value: Any) -> None:
                 stack.enter_context(mock.patch(name, value, create=True))
 
-            types_.append(Twin)
-            stack.callback(types_.__setitem__, slice(None), before)
-            put("torch.nn.Module._apply", _apply)  # a weight that two layers share stays one
+            supported = torch.utils._foreach_utils._foreach_supported_types
+            stack.callback(supported.__setitem__, slice(None), list(supported))
+            supported.append(Twin)
+            stack.enter_context(mock.patch.object(StandIn, "is_installed", True))
             lift = torch._C._only_lift_cpu_tensors()
             torch._C._set_only_lift_cpu_tensors(True)
             stack.callback(torch._C._set_only_lift_cpu_tensors, lift)
-            if self.kind == "mps":
-                put("torch.backends.mps.is_available", lambda: True)
-            else:
-                put("torch.cuda._lazy_init", lambda: None)
-                put("torch.cuda.is_available", lambda: True)
-                put("torch.cuda.device_count", lambda: self.count)
-                put("torch.cuda.current_device", lambda: self.current)
-                put("torch.cuda.get_device_name", lambda device=None: "Stand-in GPU")
-                put("torch.cuda.is_bf16_supported", lambda *a, **k: True)
-                put("torch.cuda.max_memory_reserved", lambda device=None: 2**20)
-                put("torch.cuda.synchronize", lambda device=None: self.waited("synchronize"))
-                put("torch.cuda.get_rng_state", self.get_rng_state)
-                put("torch.cuda.set_rng_state", self.set_rng_state)
-                put("torch.cuda.manual_seed_all", self.manual_seed_all)
-                put("torch.cuda.Stream", Stream)
-                put("torch.cuda.current_stream", self.stream)
-                put("torch.cuda.stream", self.on_stream)
-                put("torch.cuda.device", self.on_device)
-                put("torch.cuda.CUDAGraph", Graph)
-                put("torch.cuda.graph", self.capture)
-                put("torch.cuda.Event", Event)
-                put("torch.Tensor.pin_memory", lambda tensor, device=None: tensor)
-                put("torch.cuda.is_current_stream_capturing", lambda: self.capturing is not None)
-                put("torch.cuda.empty_cache", lambda: None)
+            put("torch.nn.Module._apply", _apply)  # a weight that two layers share stays one
+            put("torch.accelerator.synchronize", lambda device=None: self.waited("synchronize"))
+            put("torch.Tensor.pin_memory", lambda tensor, device=None: self.pin(tensor.clone()))
+            put("torch.Tensor.is_pinned", lambda tensor, device=None: self.is_pinned(tensor))
+            for name, value in (self._mps() if self.kind == "mps" else self._cuda()).items():
+                put(name, value)
             stack.enter_context(_Names(self))
             stack.enter_context(self)
             yield self
 
+    def _mps(self) -> dict[str, Any]:
+        return {
+            "torch.backends.mps.is_available": lambda: True,
+            "torch.mps.manual_seed": self.manual_seed,
+            "torch.mps.get_rng_state": lambda: self.get_rng_state(),
+            "torch.mps.set_rng_state": lambda new_state: self.set_rng_state(new_state),
+            "torch.mps.synchronize": lambda: self.waited("synchronize"),
+        }
+
+    def _cuda(self) -> dict[str, Any]:
+        answers = {
+            "_lazy_init": None,
+            "is_available": True,
+            "device_count": self.count,
+            "get_device_name": "Stand-in GPU",
+            "is_bf16_supported": True,
+            "max_memory_reserved": 2**20,
+            "empty_cache": None,
+            "graph_pool_handle": (0, 1),
+        }
+        return {f"torch.cuda.{name}": lambda *_, answer=answer, **__: answer for name, answer in answers.items()} | {
+            "torch.cuda.current_device": lambda: self.current,
+            "torch.cuda.set_device": self.set_device,
+            "torch.cuda.synchronize": lambda device=None: self.waited("synchronize"),
+            "torch.cuda.get_rng_state": lambda device="cuda": self.get_rng_state(device),
+            "torch.cuda.set_rng_state": lambda new_state, device="cuda": self.set_rng_state(new_state, device),
+            "torch.cuda.manual_seed": self.manual_seed,
+            "torch.cuda.manual_seed_all": self.manual_seed_all,
+            "torch.cuda.Stream": Stream,
+            "torch.cuda.current_stream": self.stream,
+            "torch.cuda.stream": self.on_stream,
+            "torch.cuda.device": self.on_device,
+            "torch.cuda.CUDAGraph": Graph,
+            "torch.cuda.graph": self.capture,
+            "torch.cuda.Event": Event,
+            "torch.cuda.is_current_stream_capturing": lambda: self.capturing is not None,
+        }
+
 
 class _Names(TorchFunctionMode):
-    """In what is asked of PyTorch, the device by its private name."""
+    """In what is asked of PyTorch, the device by its private name; and autocast, which the private backend has not."""
 
-    def __init__(self, standin):
+    def __init__(self, standin: StandIn) -> None:
         super().__init__()
         self.standin = standin
 
@@ -532,6 +730,18 @@ class _Names(TorchFunctionMode):
             if func is torch.Tensor.cuda:
                 func, args = torch.Tensor.to, (args[0], torch.device("cuda"))
             args, kwargs = tree_map(private, args), tree_map(private, kwargs)
+            if func in SMALLER | WHOLE and torch.is_autocast_enabled(standin.kind):
+                args, kwargs = self._cast(func, args, kwargs)
             return func(*args, **kwargs)
         finally:
             standin.wanted = before
+
+    def _cast(self, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The arguments in the type that autocast asks for."""
+        to = torch.get_autocast_dtype(self.standin.kind) if func in SMALLER else torch.float32
+        known = (torch.float32, torch.float16, torch.bfloat16)
+
+        def cast(x):
+            return x.to(to) if isinstance(x, Twin) and x.dtype in known else x
+
+        return tree_map(cast, args), tree_map(cast, kwargs)

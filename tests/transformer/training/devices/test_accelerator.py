@@ -64,10 +64,9 @@ def test_a_captured_step_is_the_step(name):
 @pytest.mark.xfail(strict=True, reason="streams are made on the current device, not on the model's: an empty graph")
 def test_the_second_gpu_learns():
     _, alone = steps(RunConfig(), "cpu")
-    with StandIn(count=2).installed() as gpu:
+    with StandIn(count=2).installed():
         steps(RunConfig(), "cuda:0", 1)  # the spare has warmed up on the first
         _, there = steps(RunConfig(), "cuda:1")
-    assert gpu.empty_graphs == 0
     assert there == pytest.approx(alone, abs=1e-4)
 
 
