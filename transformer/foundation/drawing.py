@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -18,7 +18,12 @@ def drawing(seed: int | None = None, device: torch.device | None = None) -> Iter
 
     So is that of `device`, where it is a GPU.
     """
-    with _DRAWING, torch.random.fork_rng(devices=[device] if device is not None and device.type == "cuda" else []):
+    kind = None if device is None else device.type
+    with ExitStack() as stack:
+        stack.enter_context(_DRAWING)
+        stack.enter_context(torch.random.fork_rng(devices=[device] if kind == "cuda" else []))
+        if kind == "mps":  # which has one generator, and no number
+            stack.callback(torch.mps.set_rng_state, torch.mps.get_rng_state())
         if seed is not None:
             torch.manual_seed(seed)
         yield

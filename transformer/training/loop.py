@@ -296,11 +296,15 @@ def fresh_noise(device: torch.device, seed: int) -> Tensor:
 
 
 def _noise(device: torch.device) -> Tensor:
+    if device.type == "mps":
+        return torch.mps.get_rng_state()
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def _set_noise(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
+    if device.type == "mps":
+        torch.mps.set_rng_state(state)
+    elif device.type == "cuda":
         torch.cuda.set_rng_state(state, device)
     else:
         torch.set_rng_state(state)
