@@ -11,7 +11,8 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
@@ -145,6 +146,18 @@ def check_exercise(file: Path, *more: Path) -> int:
     )
 
 
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Have no warning logged meanwhile: that a page is opened without a browser is no fault here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@_without_warnings()
 def _proved(
     paths: Sequence[Path],
     load: Callable[[Path], Kind],
@@ -154,7 +167,6 @@ def _proved(
     """Say of each file what does not hold, or that all does. 0: all do; 1: one does not; 2: one cannot be read."""
     from dashboard.lectures.reading import Mistake
 
-    logging.disable(logging.WARNING)  # that a page is opened without a browser is no fault here
     worst = 0
     for path in paths:
         try:

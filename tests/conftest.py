@@ -6,6 +6,7 @@ import logging
 import os
 import pkgutil
 import tempfile
+from collections.abc import Iterator
 from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
@@ -156,6 +157,21 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     inside = request.path.is_relative_to(TESTS / "transformer")
     monkeypatch.setitem(_shapes, "checked", inside or not by_day)
     monkeypatch.setitem(_shapes, "once", set() if by_day else None)
+
+
+def _silenced() -> set[str]:
+    """Which loggers of ours nobody hears."""
+    loggers = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    ours = [each for each in loggers if each.name.partition(".")[0] in ("dashboard", "transformer")]
+    return {each.name for each in ours if each.disabled or not each.propagate or logging.root.manager.disable}
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """What the product logs is heard after a test as it was before: the next test may be about it."""
+    before = _silenced()
+    yield
+    assert _silenced() <= before
 
 
 @pytest.fixture(autouse=True)

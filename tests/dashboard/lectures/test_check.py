@@ -66,7 +66,6 @@ def test_the_command_says_what_holds_and_ends_with_what_does_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.lectures.check.BEHIND", 0.0)
-    monkeypatch.setattr("logging.disable", lambda level: None)
     good, bad, none = tmp_path / "good.md", tmp_path / "bad.md", tmp_path / "none.md"
     good.write_text(f"{ABOUT}## One\nview: overview?run=reverse\nclaim: right == length\n\n{{{{ right }}}} right.\n")
     bad.write_text(good.read_text().replace("right == length", "right == 3"))

@@ -22,7 +22,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.state import SafeSessionState, SessionState
 
 import dashboard
-from dashboard.server import http, private_names, streamlit_private
+from dashboard.server import http, streamlit_private
 from dashboard.server.private_names import Part, exists
 from tests.kit.pages import ROOT, open_page
 from tests.kit.streamlit_insides import quick_pages
@@ -89,16 +89,15 @@ def taken_away(need: str) -> Iterator[str]:
 
 @pytest.mark.parametrize(("part", "need"), NEEDS, ids=[f"{part.__name__}, {need}" for part, need in NEEDS])
 def test_a_part_of_which_one_need_is_gone_is_left_out_with_one_line(
-    part: Part[..., Any], need: str, monkeypatch: pytest.MonkeyPatch
+    part: Part[..., Any], need: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert exists(need)
     for gone in taken_away(need):
-        lines: list[str] = []
-        monkeypatch.setattr(private_names.log, "warning", lines.append)
+        caplog.clear()
         needs = [gone if each == need else each for each in part.needs]
         left_out = dataclasses.replace(part, needs=needs, instead=lambda *_: "in its place")
         assert left_out("anything") == left_out("again") == "in its place"
-        (line,) = lines
+        (line,) = caplog.messages
         name = gone.partition(":")[2].strip()
         assert line == f"Streamlit {st.__version__} has no {name}, so {part.without}."
 

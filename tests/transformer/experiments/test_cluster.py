@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
-from tests.kit.waiting import wait_for
+from tests.kit.waiting import PATIENCE, wait_for
 from transformer.__main__ import main
 from transformer.experiments.populations.carry_out import carry_out
 from transformer.experiments.populations.cluster import on_cluster, train_far
@@ -23,19 +23,20 @@ from transformer.model import build
 from transformer.training.loop import train
 from transformer.training.runs import Run
 
-SLOW = planned(
+ROOT = Path(__file__).parents[3]
+FIVE = planned(
     "0-4",
     {
         "length": "3", "n_layers": "1", "n_heads": "2", "d_model": "16", "d_ff": "0", "symbols": "4", "device": "cpu",
-        "max_steps": "600", "solved_at": "2", "evaluate_every": "300",
+        "max_steps": "60", "solved_at": "2", "evaluate_every": "30",
     },
 )  # fmt: skip
-"""Five trainings of a second or more."""
+"""Five trainings, all of as many steps."""
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """The scheduler's address, and three workers."""
+    """The scheduler's address, and three workers, of which the first is killed in the midst of its first training."""
     address = tmp_path / "scheduler.json"
     words = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--scheduler-file", str(address)]
     started = [subprocess.Popen([*words, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter"])]
@@ -45,7 +46,8 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address), "--name", name,
             "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path / name),
         ]  # fmt: skip
-        workers.append(subprocess.Popen(command))
+        mortal = ["--preload", "tests.kit.cut_off"] if name == "one" else []
+        workers.append(subprocess.Popen([*command, *mortal], cwd=ROOT))
     try:
         yield wait_for("the scheduler's address", lambda: written(address)), workers
     finally:
@@ -61,35 +63,19 @@ def written(file: Path) -> str:
     return ""
 
 
-def kill_one_that_trains(folder: Path, workers: Iterable[subprocess.Popen[bytes]], over: threading.Event) -> None:
-    """Kill the first worker that is seen at work on a member which has been written down once."""
-    while not over.wait(0.05):
-        for member in SLOW.members():
-            run = Run(folder / member.name)
-            for process in workers:
-                with contextlib.suppress(OSError):
-                    opened = [os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
-                    if (run.folder / "resume.safetensors").exists() and str(run.folder / "lock") in opened:
-                        process.kill()
-                        return
-
-
 @pytest.mark.nightly
 def test_one_of_three_workers_is_killed_and_no_member_is_lost(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
 ) -> None:
     address, workers = cluster
-    folder, over = tmp_path / "far", threading.Event()
-    growing = carry_out(SLOW, folder, partial(on_cluster, scheduler=address))
-    next(growing)
-    killer = threading.Thread(target=kill_one_that_trains, args=(folder, workers, over))
-    killer.start()
-    *_, found = growing
-    over.set()
-    killer.join()
-    assert sorted(process.poll() is None for process in workers) == [False, True, True]
+    with Client(address) as client:
+        client.wait_for_workers(len(workers), timeout=PATIENCE)  # each has a member to train
+    folder = tmp_path / "far"
+    *_, found = carry_out(FIVE, folder, partial(on_cluster, scheduler=address))
+    assert workers[0].wait(PATIENCE) == -signal.SIGKILL
+    assert [process.poll() for process in workers[1:]] == [None, None]
     assert len(found.rows) == 5
-    for member in SLOW.members():
+    for member in FIVE.members():
         wanted = list(train(build(member.config), member.config))
         lines = Run(folder / member.name).metrics()
         assert [line["step"] for line in lines] == [step.step for step in wanted]
@@ -97,7 +83,7 @@ def test_one_of_three_workers_is_killed_and_no_member_is_lost(
 
 
 def test_a_worker_that_cannot_see_the_folder_sends_it_back_whole(tmp_path: Path) -> None:
-    member = Sweep({}, (3,), dict(SLOW.fixed) | {"max_steps": 3}).members()[0]
+    member = Sweep({}, (3,), dict(FIVE.fixed) | {"max_steps": 3}).members()[0]
     rows, files = train_far(str(tmp_path / "elsewhere" / member.name), member.config.to_dict())
     assert rows[0].member == member.name
     assert {"run.json", "row.json", "metrics.jsonl", "film.npz", "snapshots/step-000003.safetensors"} <= set(files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
-from tests.kit.waiting import PATIENCE, wait_for
+from tests.kit.cut_off import WRITTEN
+from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main
 from transformer.analysis.intervals import wilson
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -480,25 +482,23 @@ def test_one_shape_is_all_but_the_seed() -> None:
 
 @pytest.mark.nightly
 def test_a_batch_that_is_killed_goes_on_from_what_was_written_down_last(tmp_path: Path) -> None:
-    settings = {"max_steps": "600", "solved_at": "2", "evaluate_every": "300"}
+    settings = {"max_steps": "60", "solved_at": "2", "evaluate_every": "30"}
     sweep, folder = small_sweep("0-2", **settings), tmp_path / "killed"
     words = ["sweep", "--seeds", "0-2", "--how", "together", "--out", str(folder)]
     for name, value in (SMALL | {"learning_rate": "0.02"} | settings).items():
         words += [f"--{name.replace('_', '-')}", value]
-    process = subprocess.Popen([sys.executable, "-m", "transformer", *words])
+    program = [sys.executable, "-m", "tests.kit.cut_off"]
+    assert subprocess.run([*program, *words], timeout=PATIENCE).returncode == -signal.SIGKILL
     runs = [Run(folder / member.name) for member in sweep.members()]
-    kept = [run.folder / "resume.safetensors" for run in runs]
-    wait_for("each run was written down", lambda: [path.exists() for path in kept], all)
-    process.kill()
-    process.wait()
     assert [run.state.status for run in runs] == ["lost"] * 3
-    assert min(map(resume_step, kept)) > 0
+    assert [resume_step(run.folder / "resume.safetensors") for run in runs] == [WRITTEN] * 3
+    assert len(runs[0].metrics()) > WRITTEN, "steps that are taken again"
     subprocess.run([sys.executable, "-m", "transformer", *words], check=True, timeout=PATIENCE)
     assert len(Population.load(folder).rows) == 3
     for run in runs:
-        assert [line["step"] for line in run.metrics()] == list(range(1, 601))
+        assert [line["step"] for line in run.metrics()] == list(range(1, 61))
         assert run.film.steps[0] == 0
-        assert run.film.steps[-1] == 600
+        assert run.film.steps[-1] == 60
 
 
 def resume_step(path: Path) -> int:
