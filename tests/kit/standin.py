@@ -518,7 +518,7 @@ class StandIn(TorchDispatchMode):
         return "down", bool(asked_not_to) and (target is None or self.is_pinned(target))
 
     def set_out(self, host: torch.Tensor, down: torch.Tensor | None = None) -> None:
-        """Put a copy under way: `host` is looked at again when it arrives, or takes `down` and is garbage until then."""
+        """Put a copy under way: `host` is looked at again when it arrives, or takes `down`, garbage until then."""
         self.begun += 1
         self.under_way.append(_Copy(host, None if down is None else down.clone()))
         if down is not None:

@@ -124,7 +124,7 @@ LENGTHS = (8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True)
 class Timed:
-    """Both networks, on the device that a training would take."""
+    """Both networks, on the CPU: a page needs no GPU."""
 
     passes: Passes
     device: str
@@ -136,5 +136,5 @@ def timed(n_layers: int) -> Timed:
     from transformer.analysis.sequential.timing import time_passes
     from transformer.training.device import describe_device, resolve_device
 
-    device = resolve_device()
+    device = resolve_device("cpu")
     return Timed(time_passes(n_layers, LENGTHS, device), describe_device(device))
