@@ -1,6 +1,7 @@
 # make run      the dashboard, on http://localhost:8501
 # make test     the tests, the browser's included, without those marked nightly
 # make nightly  every test, and the numerical ones once more as the plainest processor computes
+# make gpu      the tests that need a GPU; skipped where there is none
 # make coverage every test, and coverage.json: which lines of which file were run
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ WORKERS ?= 2
 # Some systems forbid it; each of the processes that the tests start would then compile all sources by itself.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test nightly coverage lint check checkpoints screenshots licences clean
+.PHONY: run test nightly gpu coverage lint check checkpoints screenshots licences clean
 
 run: $(VENV)/.run
 	$(BIN)/streamlit run dashboard/app.py
@@ -23,6 +24,10 @@ PLAINEST := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPAT
 nightly: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS)
 	$(PLAINEST) $(BIN)/pytest -n $(WORKERS) -m numerical
+
+# What needs a real GPU; in nightly the same tests meet a stand-in.
+gpu: $(VENV)/.dev
+	$(BIN)/pytest -n 0 -m gpu
 
 coverage: $(VENV)/.dev
 	$(BIN)/coverage run -m pytest -n $(WORKERS)

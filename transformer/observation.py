@@ -17,6 +17,7 @@ from transformer.foundation.checks import UserError
 from transformer.foundation.interruption import go_on
 from transformer.network import Network
 from transformer.positions import PlaceError
+from transformer.tasks import Batch
 from transformer.trace import Recorder, Remember, only
 
 PAGES = "attention_lab.pages"
@@ -71,6 +72,13 @@ class Observation(Seen):
     source: Int[Tensor, "batch source"] | None = None
 
 
+def tensors(model: Network, batch: Batch) -> tuple[Int[Tensor, "batch position"], Int[Tensor, "batch source"] | None]:
+    """The tokens and the source of a batch as tensors, on the device that the model is on."""
+    device = next(model.parameters()).device
+    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
+    return torch.from_numpy(batch.tokens).to(device), source
+
+
 @torch.no_grad()
 def observe(
     model: Network,
@@ -86,6 +94,7 @@ def observe(
     those of a plain call; where there are so many keys that a plain call takes the fused kernel, they are to rounding.
     `remember(site, value)` says what to keep of each site, for inputs so long that all patterns together would not fit
     into memory; without it, everything is kept.
+    Tokens and source may be on any device: they are read on that of the model, and everything recorded is on it.
     Raises EditError when an edit met no site, and when one that says what shall change (scale, shift, swap, patch from
     another model, remove positions) left every number as it was: such an edit is never silently without effect. One
     that says what shall be (a head is zero, a mask is this) may find it so already: that a removal costs nothing is a
@@ -96,6 +105,8 @@ def observe(
         return observe(other, tokens, source=source, remember=only(site)).sites.get(site)
 
     go_on()
+    device = next(model.parameters()).device
+    tokens, source = tokens.to(device), None if source is None else source.to(device)
     recorder = Recorder([edit.begun(look) for edit in edits], remember)
     training = model.training
     if training:

@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import Bool
 
 from transformer.edits import Edit
 from transformer.network import Network
-from transformer.observation import Observation, observe
+from transformer.observation import Observation, observe, tensors
 from transformer.tasks import Batch, Task
 from transformer.trace import only
 
@@ -42,13 +41,11 @@ def in_parts(
     `keep` names the sites that are recorded: patterns and masks, or none. `look` is called, not handed an iterator's
     next: a loop would still hold one part while it observes another.
     """
-    device = next(model.parameters()).device
     together = max(1, HELD // _bytes_of_one(model, batch, bool(keep)))
     found = []
     for start in range(0, len(batch.tokens), together):
         part = slice(start, start + together)
-        tokens = torch.from_numpy(batch.tokens[part]).to(device)
-        source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
+        tokens, source = tensors(model, batch.part(part))
         found.append(look(part, observe(model, tokens, edits, source=source, remember=only(*keep))))
     return found
 

@@ -279,7 +279,7 @@ def read_backwards(
     With `everything_seen` no mask forbids anything: then nothing moves but for rounding, because attention sums over a
     set of keys. Under the model's own mask a token can still tell how many others it may see.
     """
-    bag = copy.deepcopy(model).double()
+    bag = copy.deepcopy(model).cpu().double()
     bag.positions = ENCODINGS["none"](n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads)
     if everything_seen:
         bag.visible = torch.ones_like(bag.visible)
@@ -317,8 +317,8 @@ def read_in_two_orders(
     turned, rows = torch.cat([read[:-1].flip(0), read[-1:]]), []
     none = ENCODINGS["none"](n_ctx=model.n_ctx, d_model=model.config.d_model, n_heads=model.config.n_heads)
     for positions in (model.positions, none):
-        seer = copy.deepcopy(model).double()
-        seer.positions = copy.deepcopy(positions).double()
+        seer = copy.deepcopy(model).cpu().double()
+        seer.positions = copy.deepcopy(positions).cpu().double()
         seer.visible = torch.ones_like(seer.visible)
         for order in (read, turned):
             texts = (order, None) if source is None else (tokens, order[None])

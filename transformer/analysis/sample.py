@@ -14,7 +14,7 @@ from torch.nn import functional
 from transformer.analysis.findings import Attention, Sample, blocks
 from transformer.edits import Edit
 from transformer.network import Network
-from transformer.observation import Observation, observe
+from transformer.observation import Observation, observe, tensors
 from transformer.tasks import Batch, Question, Task
 from transformer.trace import Remember
 
@@ -31,12 +31,11 @@ def say_each(
     model: Network, task: Task, questions: Int[np.ndarray, "sequence length"]
 ) -> Int[np.ndarray, "sequence length"]:
     """The model's own answers to questions of one length."""
-    device = next(model.parameters()).device
     batch, length = task.encode(list(questions)), questions.shape[1]
-    tokens = torch.from_numpy(batch.tokens).to(device)
+    tokens, source = tensors(model, batch)
     with torch.no_grad():
-        if batch.source is not None:
-            said = model.greedy(torch.from_numpy(batch.source).to(device), task.separator)
+        if source is not None:
+            said = model.greedy(source, task.separator)
         elif batch.is_answer.all():
             said = model(tokens).argmax(dim=-1)
         else:
@@ -108,9 +107,8 @@ def observe_batch(
     model: Network, batch: Batch, edits: Sequence[Edit] = (), remember: Remember | None = None
 ) -> Observation:
     """Observe what a task has laid out, wherever the model lives."""
-    device = next(model.parameters()).device
-    source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-    return observe(model, torch.from_numpy(batch.tokens).to(device), edits, source=source, remember=remember)
+    tokens, source = tensors(model, batch)
+    return observe(model, tokens, edits, source=source, remember=remember)
 
 
 def attentions(

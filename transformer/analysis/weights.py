@@ -75,5 +75,5 @@ def _tensors(model: Network) -> dict[str, Tensor]:
 
 
 def _movement(now: Tensor, before: Tensor) -> Movement:
-    one, other = now.double().numpy(), before.double().numpy()
+    one, other = now.cpu().double().numpy(), before.cpu().double().numpy()
     return Movement(float(np.linalg.norm(one - other)), float(np.linalg.norm(other)))

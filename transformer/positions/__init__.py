@@ -21,13 +21,13 @@ BASE = 10_000.0
 
 
 def angles(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position pair"]:
-    """How far each pair of dimensions has turned at each place, in radians: p / base^(2i / width), float64.
+    """How far each pair of dimensions has turned at each place, in radians: p / base^(2i / width), float64, on the CPU.
 
     The one formula behind sinusoidal ("Attention Is All You Need", section 3.5) and rotary positions ("RoFormer",
     section 3.4.2); p and i count from 0.
     """
-    pair = torch.arange(width // 2, dtype=torch.float64, device=places.device)[None, :]
-    return places.double()[:, None] / base ** (2 * pair / width)
+    pair = torch.arange(width // 2, dtype=torch.float64)[None, :]
+    return places.cpu().double()[:, None] / base ** (2 * pair / width)
 
 
 class PlaceError(UserError):

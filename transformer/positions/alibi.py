@@ -19,9 +19,9 @@ def slopes(n_heads: int) -> Float[Tensor, "head"]:
 
 
 def penalties(places: Int[Tensor, "position"], n_heads: int) -> Float[Tensor, "head query key"]:
-    """What is added to each head's scores, float64: minus its slope times the distance, on both sides."""
-    place = places.double()
-    return -slopes(n_heads).to(places.device)[:, None, None] * (place[:, None] - place[None, :]).abs()
+    """What is added to each head's scores, float64, on the CPU: minus slope times distance, on both sides."""
+    place = places.cpu().double()
+    return -slopes(n_heads)[:, None, None] * (place[:, None] - place[None, :]).abs()
 
 
 class ALiBi(PositionalEncoding):

@@ -114,10 +114,10 @@ def train_corners(model: Walker, every: int = 10, shown: Walks | None = None, fr
         loss = math.nan
         if step:
             batch = walks(rng, config.batch_size, config.most, config.noise)
-            target = torch.from_numpy(batch.target)
-            helped = torch.from_numpy(rng.random((config.batch_size, AHEAD)) < config.teacher_forcing)
+            target = torch.from_numpy(batch.target).to(model.out.weight.device)
+            helped = torch.from_numpy(rng.random((config.batch_size, AHEAD)) < config.teacher_forcing).to(target.device)
             model.train()
-            value = (model(*_read(batch), target, helped) - target).square().mean()
+            value = (model(*read(model, batch), target, helped) - target).square().mean()
             optimiser.zero_grad()
             value.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -151,9 +151,10 @@ def _seen(model: Walker, measured: Walks, shown: Walks | None) -> dict[str, Any]
 def say_corners(model: Walker, asked: Walks, *, helped: bool = False) -> Float[np.ndarray, "batch 2 2"]:
     """The model's own next corners; `helped`, the second is said after the true first."""
     if not helped:
-        return model(*_read(asked)).numpy()
-    target = torch.from_numpy(asked.target)
-    return model(*_read(asked), target, torch.ones(target.shape[:2], dtype=torch.bool)).numpy()
+        return model(*read(model, asked)).cpu().numpy()
+    source, real = read(model, asked)
+    target = torch.from_numpy(asked.target).to(source.device)
+    return model(source, real, target, torch.ones_like(target[..., 0], dtype=torch.bool)).cpu().numpy()
 
 
 @torch.no_grad()
@@ -165,9 +166,11 @@ def look_back(model: Walker, asked: Walks) -> Float[np.ndarray, "batch 2 source"
     if model.core.attention is None:
         raise ValueError("without attention there is no alignment")
     recorder = Recorder(remember=only("*.pattern"))
-    model(*_read(asked), trace=recorder)
-    return np.concatenate([pattern[:, 0].numpy() for pattern in recorder.sites.values()], axis=1)
+    model(*read(model, asked), trace=recorder)
+    return np.concatenate([pattern[:, 0].cpu().numpy() for pattern in recorder.sites.values()], axis=1)
 
 
-def _read(asked: Walks) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(asked.source), torch.from_numpy(asked.real)
+def read(model: Walker, asked: Walks) -> tuple[Float[Tensor, "batch source 2"], Bool[Tensor, "batch source"]]:
+    """What is given of some walks, and where it is no padding, on the device that the model is on."""
+    device = model.out.weight.device
+    return torch.from_numpy(asked.source).to(device), torch.from_numpy(asked.real).to(device)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer.corners import AHEAD, Walks
-from transformer.recurrent.corners import Walker
+from transformer.recurrent.corners import Walker, read
 from transformer.trace import Recorder
 
 
@@ -74,9 +74,9 @@ def gates(
 def roll_out(model: Walker, asked: Walks, walk: int) -> RollOut:
     """Let the model say one of the walks by itself, and open every step of it."""
     given = int(asked.given[walk])
-    source = torch.from_numpy(asked.source[walk : walk + 1, :given])
+    source = read(model, asked)[0][walk : walk + 1, :given]
     recorder = Recorder()
-    said = model(source, torch.ones(1, given, dtype=torch.bool), trace=recorder)[0]
+    said = model(source, torch.ones_like(source[..., 0], dtype=torch.bool), trace=recorder)[0]
     sites = recorder.sites
     states = sites["encoder.states"][0]
     zero = torch.zeros_like(states[0])
@@ -99,5 +99,6 @@ def _cell(
 ) -> Cell:
     assert isinstance(layer, nn.GRU)
     r, z, n, _ = gates(layer, x, h)
-    arrays = [None if each is None else each.detach().numpy().copy() for each in (x, h, r, z, n, state, context, said)]
+    values = (x, h, r, z, n, state, context, said)
+    arrays = [None if each is None else each.detach().cpu().numpy().copy() for each in values]
     return Cell(*arrays)  # type: ignore[arg-type]

@@ -1,63 +1,93 @@
-"""Analyses of a model that is on a GPU, on a machine without one: see `tests/kit/standin.py`."""
+"""Every analysis says of a model on a GPU what it says of it on the CPU."""
 
+import inspect
+import pkgutil
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
 import pytest
-import torch
 
-from tests.kit.standin import StandIn
-from transformer.config import RunConfig
+import transformer.analysis
+from tests.kit import texts
+from tests.kit.analyses import LAWFUL, NOT_RUN, OF_TEXTS
+from tests.kit.devices import ON_EVERY_DEVICE, present
+from tests.kit.numbers.leaves import leaves
+from tests.kit.numbers.rounding import SHIPPED, near
 from transformer.model import build
+from transformer.recurrent import corners, look_back, roll_out
+from transformer.training.runs import Run
 
-pytestmark = pytest.mark.nightly
-
-
-def _library():
-    from transformer import observe
-    from transformer.analysis import weights
-    from transformer.analysis.heads import distances, induction, measure, one_token, score_terms
-    from transformer.analysis.health.examine import examine
-    from transformer.analysis.interventions import effects, patching
-    from transformer.analysis.stream import dense_layers, depth, lens, unembedding
-
-    return {
-        "health": lambda m, t: examine(m, t),
-        "measure_heads": lambda m, t: measure.measure_heads(m, t, sequences=16),
-        "measure_removal": lambda m, t: measure.measure_removal(m, t, sequences=16),
-        "distances": lambda m, t: distances.measure_distances(m, t),
-        "shares": lambda m, t: score_terms.measure_shares(m, t),
-        "induction": lambda m, t: induction.find_induction(m, t),
-        "lens": lambda m, t: lens.lens(m, t, t.example),
-        "patching": lambda m, t: patching.patching(m, t, t.example, effects.one_token_changed(m, t, t.example)),
-        "movements": lambda m, t: weights.movements(m, m),
-        "depth": lambda m, t: depth.look_down(m, t),
-        "feeds": lambda m, t: dense_layers.compare_feeds(m, t, t.example),
-        "output": lambda m, t: unembedding.look_at_output(m, t, t.example, 0),
-        "glance": lambda m, t: one_token.glance(m, [1, 2, 3, 4, 5], 3),
-        "observe": lambda m, t: observe(m, torch.tensor([[1, 2, 3]], device=m.visible.device)),
-    }
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 
 
-WRONG = {
-    "cuda": {"movements", "depth", "feeds", "output", "glance"},
-    "mps": {
-        "movements",
-        "depth",
-        "feeds",
-        "output",
-        "glance",
-        "health",
-        "distances",
-        "shares",
-        "induction",
-        "patching",
-    },
-}
+def model_and_task(name):
+    """A trained model, whose decisions are no ties; of texts an untrained one."""
+    if name in OF_TEXTS:
+        config = texts.config()
+        return build(config).eval(), config.build_task()
+    run = Run(REVERSE)
+    return run.network(), run.config.build_task()
 
 
-@pytest.mark.parametrize("kind", ["cuda", "mps"])
-@pytest.mark.parametrize("name", _library())
-def test_a_model_is_looked_at_where_it_is(name, kind, request):
-    if name in WRONG[kind]:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="takes the CPU for granted, or float64"))
-    config = RunConfig()
-    with StandIn(kind).installed():
-        _library()[name](build(config).to(kind).eval(), config.build_task())
+@cache
+def on_the_cpu(name):
+    return dict(leaves((LAWFUL | OF_TEXTS)[name](*model_and_task(name))))
+
+
+def assert_alike(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in found.items():
+        if value.dtype.kind == "f":
+            assert value == near(expected[name], SHIPPED), name
+        else:
+            assert np.array_equal(value, expected[name]), name
+
+
+@ON_EVERY_DEVICE
+@pytest.mark.parametrize("name", [*LAWFUL, *OF_TEXTS])
+def test_a_model_is_looked_at_where_it_is(name, where):
+    expected = on_the_cpu(name)
+    model, task = model_and_task(name)
+    with present(where) as device:
+        found = dict(leaves((LAWFUL | OF_TEXTS)[name](model.to(device), task)))
+    assert expected
+    assert_alike(found, expected)
+
+
+@ON_EVERY_DEVICE
+def test_a_walker_is_looked_at_where_it_is(where):
+    def look(model):
+        asked = corners.walks(np.random.default_rng(0), 4, 6, 0.1)
+        walk = look_back.one_walk(1, 1, 4)
+        steps = list(corners.train_corners(model, every=2, shown=asked, fresh=64))
+        return dict(
+            leaves(
+                [
+                    corners.say_corners(model, asked),
+                    look_back.look_back(model, walk, 1),
+                    roll_out.roll_out(model, asked, 0),
+                ]
+            )
+        ) | {f"error of step {each.step}": np.asarray(each.error) for each in steps}
+
+    config = corners.CornerConfig(attention="additive", most=6, steps=4, batch_size=8)
+    expected = look(corners.build_walker(config))
+    with present(where) as device:
+        assert_alike(look(corners.build_walker(config).to(device)), expected)
+
+
+def test_every_analysis_is_in_the_list():
+    """What a newcomer has to write: its line in `tests/kit/analyses.py`."""
+    there = set()
+    for module in pkgutil.walk_packages(transformer.analysis.__path__, "transformer.analysis."):
+        for name, function in vars(import_module(module.name)).items():
+            function = inspect.unwrap(function) if inspect.isfunction(function) else None
+            if function is None or name.startswith("_") or function.__module__ != module.name:
+                continue
+            first = next(iter(inspect.signature(function).parameters.values()), None)
+            if first is not None and str(first.annotation) in ("Network", "Transformer"):
+                there.add(f"{module.name.removeprefix('transformer.analysis.')}.{name}")
+    # What takes models under another name is in the list as well.
+    assert there | {"film.take.film", "weights.movements", "observe", "generate"} == {*LAWFUL, *OF_TEXTS, *NOT_RUN}

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.kit.devices import ON_EVERY_DEVICE, present
 from tests.kit.foreign.hugging_face import given, made
 from tests.kit.numbers.rounding import near
 from tests.kit.runs import tiny
@@ -176,6 +177,22 @@ def test_removing_a_head_of_pytorchs_own_takes_its_columns_of_w_o(settings: dict
         w_v, b_v = (each[2 * WIDTH + d : 3 * WIDTH] for each in (model.in_proj_weight, model.in_proj_bias))
         z = seen["MultiheadAttention.pattern"][:, 1] @ functional.linear(value, w_v, b_v)
         torch.testing.assert_close(without(0), (functional.linear(z, model.out_proj.weight[:, d:]) + bias).detach())
+
+
+@pytest.mark.parametrize("kind", [Fused, Causal, Grouped, ByHand])
+@ON_EVERY_DEVICE
+def test_a_model_is_changed_where_it_is(kind: type[Mine], where: str) -> None:
+    change = Change(frozenset({("first", 0)}), mask=BLIND)
+    model, x = Model(kind), read()
+    expected = capture_changed(model, change, x)
+    with present(where) as device:
+        found = capture_changed(model.to(device), change, x.to(device))
+        seen = {site: value.cpu() for site, value in found.sites.items()}
+        output = found.output.cpu()
+    assert output == near(expected.output)
+    assert seen.keys() == expected.sites.keys()
+    for site, value in seen.items():
+        assert value.float() == near(expected[site].float()), site
 
 
 def test_two_heads_of_two_modules_are_removed_at_once() -> None:

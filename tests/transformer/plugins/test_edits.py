@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.devices import ON_EVERY_DEVICE, present
 from tests.kit.numbers.rounding import near
 from tests.kit.pages import laid_out, network
 from transformer import compiled_reverser, observe
@@ -113,6 +114,20 @@ def test_it_changes_what_the_model_says_and_no_tensor_in_place(kind):
         kept = value.clone()
         assert edit.apply(value).shape == value.shape
         assert torch.equal(value, kept)
+
+
+@ALL
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "alibi"])
+@ON_EVERY_DEVICE
+def test_it_is_made_where_the_model_is(kind, positions, where):
+    config = dataclasses.replace(CONFIG, model=ModelConfig(d_model=16, positions=positions))
+    model = build(config).eval()
+    edit = resolved(example(kind), model)
+    expected = observe(model, READ, (edit,)).logits
+    with present(where) as device:
+        model.to(device)
+        found = observe(model, READ.to(device), (resolved(example(kind), model),)).logits.cpu()
+    assert found == near(expected)
 
 
 @ALL

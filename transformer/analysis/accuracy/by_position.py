@@ -13,7 +13,7 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.edits import Edit
 from transformer.foundation.interruption import go_on
 from transformer.network import Network
-from transformer.observation import observe
+from transformer.observation import observe, tensors
 from transformer.tasks import Batch, Task
 from transformer.trace import only
 
@@ -37,14 +37,11 @@ def logits(
 
     A recurrent network gets no such help once it is trained: it reads what it says itself, under edits too.
     """
-    device = next(model.parameters()).device
     width = batch.tokens.shape[1]
     chunk = max(1, min(CHUNK, CELLS // (width * max(width * model.config.cell, model.d_vocab))))
     for start in range(0, len(batch.tokens), chunk):
         go_on()
-        part = slice(start, start + chunk)
-        tokens = torch.from_numpy(batch.tokens[part]).to(device)
-        source = None if batch.source is None else torch.from_numpy(batch.source[part]).to(device)
+        tokens, source = tensors(model, batch.part(slice(start, start + chunk)))
         if model.config.recurrent and source is not None:
             tokens = _own_words(model, tokens, source, edits)
         yield _look(model, tokens, source, edits)

@@ -48,7 +48,7 @@ def surprise(model: Network, task: Text, passage: Question, before: int = 0) -> 
     """Let a model read a passage, and ask it for each token before it is read; not for those `before` it that lead up
     to it."""
     seen = observe_batch(model, task.encode([passage]), remember=only())
-    said = seen.logits[0, before:].double().log_softmax(dim=-1).cpu()
+    said = seen.logits[0, before:].cpu().double().log_softmax(dim=-1)
     given = said.gather(-1, torch.tensor(passage[before:])[:, None])
     top = said.topk(min(LIKELIEST, said.shape[-1]), dim=-1)
     return Surprise(

@@ -77,7 +77,7 @@ def measure_distances(model: Network, task: Task, *, length: int | None = None, 
     def look(_: slice, seen: Observation) -> np.ndarray:
         sites = [site for site in seen.attentions() if site.endswith("self_attention")]
         pairs = [_both(seen[f"{site}.pattern"], seen[f"{site}.mask"], width) for site in sites]
-        return torch.cat(pairs, dim=2).double().cpu().numpy()
+        return torch.cat(pairs, dim=2).cpu().double().numpy()
 
     parts = in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))
     own, even = np.concatenate(parts, axis=1)

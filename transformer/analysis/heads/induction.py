@@ -178,7 +178,7 @@ def _read(
             _shares(evens, queries, block - 1),
             _nats(seen.logits, torch.from_numpy(text[part])),
         )
-        return tuple(each.double().cpu().numpy() for each in found)
+        return tuple(each.cpu().double().numpy() for each in found)
 
     parts = in_parts(model, Batch(tokens, text, each, each), look, keep=("*.pattern", "*.mask"))
     return _Read(*(np.concatenate(values) for values in zip(*parts, strict=True)))

@@ -191,12 +191,12 @@ def measure_kinds(model: Network, task: Task, *, sequences: int | None = None, s
         sites = [site for site in seen.attentions() if site.endswith("self_attention")]
         found: dict[str, list[np.ndarray]] = {name: [] for name in every}
         for site in sites:
-            pattern = seen[f"{site}.pattern"].double()
-            mask = seen[f"{site}.mask"][:, 0].expand_as(pattern[:, 0])
+            pattern = seen[f"{site}.pattern"].cpu().double()
+            mask = seen[f"{site}.mask"][:, 0].cpu().expand_as(pattern[:, 0])
             even = (mask / mask.sum(dim=-1, keepdim=True).clamp(min=1))[:, None].expand_as(pattern)
-            both = torch.stack([pattern, even.double()]).cpu().numpy()
+            both = torch.stack([pattern, even.double()]).numpy()
             for name, cells in every.items():
-                found[name].append(np.stack([shares(each, cells[part], mask.cpu().numpy()) for each in both]))
+                found[name].append(np.stack([shares(each, cells[part], mask.numpy()) for each in both]))
         return {name: np.concatenate(each, axis=-1) for name, each in found.items()}
 
     parts = in_parts(of_few_words(model), batch, look, keep=("*.pattern", "*.mask"))

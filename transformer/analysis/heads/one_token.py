@@ -39,9 +39,9 @@ def glance(model: Transformer, text: Sequence[int], place: int) -> Glance:
         raise ValueError(f"nothing said the token at place {place} of {len(text)}")
     start = window_start(place, model.n_ctx)
     seen = observe(of_few_words(model), torch.tensor([text[start:place]]), remember=_LAST)
-    rows = {site.removesuffix(".pattern"): row.numpy() for site, row in seen.sites.items() if site.endswith("pattern")}
+    rows = {site: seen[f"{site}.pattern"].cpu().numpy() for site in seen.attentions()}
     logits = model.unembedding(model.final_norm(seen[f"decoder.{model.config.n_layers - 1}.resid_post"]))
-    return Glance(start, rows, logits.double().softmax(dim=0).numpy())
+    return Glance(start, rows, logits.cpu().double().softmax(dim=0).numpy())
 
 
 _LAST: Remember = lambda site, value: (  # noqa: E731

@@ -185,12 +185,13 @@ def measure_shares(
 def _sums(model: Transformer, seen: Observation, site: str) -> Float[np.ndarray, "head 7"]:
     """For each head, summed over all queries that have a choice: the four terms' covariances with the scores, the
     scores' variance, the distance of the two patterns, and how many queries there were."""
-    mask = seen[f"{site}.mask"].expand(-1, -1, *seen[f"{site}.pattern"].shape[-2:])
-    terms = split_scores(model, seen, site)
+    pattern = seen[f"{site}.pattern"].cpu()
+    mask = seen[f"{site}.mask"].expand(-1, -1, *pattern.shape[-2:]).cpu()
+    terms = split_scores(model, seen, site).cpu()
     apart = centred(terms, mask).double()
     scores = apart.sum(dim=0)
     choice = (mask.sum(dim=-1) > 1).double()
     alone = masked_softmax(terms[POSITIONS_ALONE], mask)
-    distance = (seen[f"{site}.pattern"] - alone).abs().sum(dim=-1).double() / 2
+    distance = (pattern - alone).abs().sum(dim=-1).double() / 2
     rows = [*(apart * scores).sum(dim=-1), scores.square().sum(dim=-1), distance, torch.ones_like(distance)]
-    return torch.stack([(row * choice).sum(dim=(0, 2)) for row in rows], dim=-1).cpu().numpy()
+    return torch.stack([(row * choice).sum(dim=(0, 2)) for row in rows], dim=-1).numpy()

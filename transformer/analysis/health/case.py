@@ -16,7 +16,7 @@ from transformer.analysis.sample import observe_batch
 from transformer.foundation.checks import UserError
 from transformer.masks import parse
 from transformer.network import Network
-from transformer.observation import Observation, observe
+from transformer.observation import Observation, observe, tensors
 from transformer.tasks import Batch, Question, Task
 from transformer.trace import only
 
@@ -150,9 +150,7 @@ class Case:
 
     def tensors(self, batch: Batch) -> tuple[Int[Tensor, "batch position"], Int[Tensor, "batch source"] | None]:
         """Tokens and source, where the model lives."""
-        device = next(self.model.parameters()).device
-        source = None if batch.source is None else torch.from_numpy(batch.source).to(device)
-        return torch.from_numpy(batch.tokens).to(device), source
+        return tensors(self.model, batch)
 
     def patterns(
         self,

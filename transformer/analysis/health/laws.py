@@ -36,7 +36,7 @@ def rows(case: Case) -> Finding:
     off = {site: (pattern.sum(-1) - may_see.any(-1).to(pattern)).abs() for site, pattern, may_see in case.patterns()}
     site, place, worst = _worst(off)
     said, row = _row(case, site, place)
-    total = float(case.seen[f"{site}.pattern"][place].double().sum())
+    total = float(case.seen[f"{site}.pattern"][place].cpu().double().sum())
     count = sum(values.numel() for values in off.values())
     sentence = f"Of {count:,} rows the worst is {said}: its weights sum to {total:.7f}."
     return Finding(worst <= ROW_SUM, sentence, worst, ROW_SUM, row)

@@ -119,7 +119,7 @@ class _ToldApart:
 
     def mean(self, logits: Float[Tensor, "batch position token"]) -> Float[np.ndarray, "batch"]:
         """The mean of logit(wanted) − logit(unwanted), from the logits of `tokens`."""
-        found, rows = logits[:, self.places].double().cpu().numpy(), np.arange(len(self.places))
+        found, rows = logits[:, self.places].cpu().double().numpy(), np.arange(len(self.places))
         apart: np.ndarray = found[:, rows, self.wanted] - found[:, rows, self.unwanted]
         return apart.mean(axis=1)
 

@@ -17,15 +17,19 @@ def moved(plan: Plan, before: Mapping[str, Tensor], after: Mapping[str, Tensor])
     found = {}
     for box in plan.boxes:
         pairs = list(zip(_of(before, box), _of(after, box), strict=True))
-        length = sum(float(old.double().square().sum()) for old, _ in pairs) ** 0.5
-        change = sum(float((new.double() - old.double()).square().sum()) for old, new in pairs) ** 0.5
+        length = sum(float(old.square().sum()) for old, _ in pairs) ** 0.5
+        change = sum(float((new - old).square().sum()) for old, new in pairs) ** 0.5
         if length:
             found[box.name] = change / length
     return found
 
 
 def _of(state: Mapping[str, Tensor], box: Box) -> Iterator[Tensor]:
-    """The weights of a box; a head has some rows of the maps and some columns of W_O."""
+    """The weights of a box, in float64; a head has some rows of the maps and some columns of W_O."""
+    yield from (values.cpu().double() for values in _weights(state, box))
+
+
+def _weights(state: Mapping[str, Tensor], box: Box) -> Iterator[Tensor]:
     if box.weights:
         yield from (values for name, values in sorted(state.items()) if name.startswith(box.weights))
     elif box.parameters:

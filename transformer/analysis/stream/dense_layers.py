@@ -46,9 +46,9 @@ def compare_feeds(model: Transformer, task: Task, question: Question) -> Feeds:
     units = functional.normalize(flat, dim=-1)
     return Feeds(
         tuple(blocks),
-        tuple(feed.up.weight.numpy().copy() for feed in feeds),
-        (units @ units.T).numpy(),
-        torch.einsum("apd,bpd->ab", said, said).div(read.shape[1]).numpy(),
+        tuple(feed.up.weight.cpu().numpy().copy() for feed in feeds),
+        (units @ units.T).cpu().numpy(),
+        torch.einsum("apd,bpd->ab", said, said).div(read.shape[1]).cpu().numpy(),
         flat.shape[1],
     )
 
@@ -63,7 +63,7 @@ def permuted(model: Transformer, task: Task, question: Question, seed: int = 0) 
     reads = _reads(model, task, question)
     for name, block in _blocks(model).items():
         read = reads[name]
-        order = torch.randperm(read.shape[1], generator=generator)
+        order = torch.randperm(read.shape[1], generator=generator).to(read.device)
         moved = block.feed_forward(read)[:, order] - block.feed_forward(read[:, order])
         furthest = max(furthest, float(moved.abs().max()))
     return furthest

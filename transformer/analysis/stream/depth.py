@@ -16,6 +16,7 @@ from torch.nn import functional
 from transformer.analysis.batches import questions
 from transformer.analysis.sample import observe_batch
 from transformer.model import Transformer
+from transformer.observation import tensors
 from transformer.tasks import Task
 
 SEQUENCES = 64
@@ -41,11 +42,9 @@ def look_down(model: Transformer, task: Task, sequences: int = SEQUENCES, seed: 
     boundaries = [seen[f"{stack}.0.resid_pre"]]
     boundaries += [seen[f"{stack}.{layer}.resid_post"] for layer in range(model.config.n_layers)]
 
-    source = None if batch.source is None else torch.from_numpy(batch.source)
-    answers = torch.from_numpy(batch.is_answer)
-    loss = functional.cross_entropy(
-        model(torch.from_numpy(batch.tokens), source)[answers], torch.from_numpy(batch.targets)[answers]
-    )
+    tokens, source = tensors(model, batch)
+    targets, answers = (torch.from_numpy(each).to(tokens.device) for each in (batch.targets, batch.is_answer))
+    loss = functional.cross_entropy(model(tokens, source)[answers], targets[answers])
     norms = []
     for block in getattr(model, stack):
         gradients = torch.autograd.grad(loss, list(block.parameters()), retain_graph=True)

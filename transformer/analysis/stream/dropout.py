@@ -18,6 +18,7 @@ from torch.nn import functional
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.foundation.drawing import drawing
 from transformer.model import Transformer
+from transformer.observation import tensors
 from transformer.tasks import Question, Task
 from transformer.trace import only
 
@@ -64,11 +65,10 @@ def repeat_passes(
 ) -> Passes:
     """Pass one question so many times in each mode, with one dropout rate. `said` as in `sample`.
 
-    A copy is passed through: nothing of it is left in the model. The seed decides what is dropped.
+    A copy is passed through, on the CPU: nothing of it is left in the model. The seed decides what is dropped.
     """
-    batch, tried = lay_out(task, question, said=said), with_dropout(model, rate)
-    tokens = torch.from_numpy(batch.tokens)
-    source = None if batch.source is None else torch.from_numpy(batch.source)
+    batch, tried = lay_out(task, question, said=said), with_dropout(model, rate).cpu()
+    tokens, source = tensors(tried, batch)
 
     def go(training: bool) -> tuple[Float[Tensor, "pass position"], Int[Tensor, "pass position"], bool]:
         """In each pass: the probability of what was predicted, what is likeliest now, and whether all are alike."""
@@ -113,4 +113,4 @@ def sublayer_output(
     stack = "encoder" if model.config.architecture == "encoder" else "decoder"
     site = f"{stack}.0.self_attention.out"
     seen = observe_batch(model, lay_out(task, question, said=said), remember=only(site))
-    return seen[site][0, place].numpy().copy()
+    return seen[site][0, place].cpu().numpy().copy()

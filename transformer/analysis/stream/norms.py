@@ -60,8 +60,8 @@ def most_changed(
     seen = observe_batch(model, lay_out(task, question, said=said), (), only(*sites))
     far = {}
     for path, each in sublayers.items():
-        x = _met(model, each, seen).double()
-        far[path] = (x.mean(dim=-1).abs() + (x.std(dim=-1, correction=0) - 1).abs()).cpu().numpy()
+        x = _met(model, each, seen).cpu().double()
+        far[path] = (x.mean(dim=-1).abs() + (x.std(dim=-1, correction=0) - 1).abs()).numpy()
     path = max(far, key=lambda each: float(far[each].max()))
     return path, int(far[path].argmax())
 

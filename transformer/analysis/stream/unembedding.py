@@ -43,9 +43,9 @@ def look_at_output(
     seen = observe_batch(model, batch, remember=only(site))
     stream = seen[site][0, place]
     return Output(
-        stream.numpy().copy(),
-        model.final_norm(stream).numpy().copy(),
-        seen.logits[0, place].numpy().copy(),
+        stream.cpu().numpy().copy(),
+        model.final_norm(stream).cpu().numpy().copy(),
+        seen.logits[0, place].cpu().numpy().copy(),
         int(batch.tokens[0, place]),
         int(batch.targets[0, place]) if batch.is_answer[0, place] else None,
     )

@@ -1,0 +1,34 @@
+"""The devices that a test is repeated on: stand-ins by night, and by `make gpu` the GPU of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+STAND_INS = ("stand-in cuda", "stand-in mps")
+GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+ON_A_GPU = pytest.mark.parametrize("where", [pytest.param(STAND_INS[0], marks=pytest.mark.nightly), GPU])
+ON_EVERY_DEVICE = pytest.mark.parametrize(
+    "where", [*(pytest.param(each, marks=pytest.mark.nightly) for each in STAND_INS), GPU]
+)
+
+
+@contextmanager
+def present(where: str) -> Iterator[torch.device]:
+    """Have a device for a while: the GPU that is here, or a stand-in. Skips the test where it is to be a real one.
+
+    The stand-in is imported only now: that registers a backend for the whole process.
+    """
+    kind = where.removeprefix("stand-in ")
+    if kind == where:
+        if not torch.cuda.is_available():
+            pytest.skip("no GPU here")
+        yield torch.device(kind)
+        return
+    from tests.kit.standin import StandIn
+
+    with StandIn(kind).installed():
+        yield torch.device(kind)
