@@ -19,8 +19,8 @@ from dashboard.view import permission, session, training
 from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
 from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of_reader, is_mask
 from transformer import masks
-from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, TEXT, ConfigError, RunConfig
-from transformer.presets import PRESETS, READERS, Preset, Reader
+from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, PRECISIONS, TEXT, ConfigError, RunConfig
+from transformer.presets import GPU_READERS, PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
 from transformer.training.devices.found import Devices
@@ -83,6 +83,9 @@ def _settings(drawn: bool) -> type[Task]:
     if drawn:
         _numbers(kind.lawful, recurrent)
     bound_choice(st.selectbox, "Device", "device", _devices(), "auto", help=auto, drawn=drawn)
+    half = "bfloat16 takes matrix products in 16 bits: quicker on a GPU that has them, slower on most processors"
+    choices, reads = list(PRECISIONS), drawn and not kind.lawful
+    bound_choice(st.selectbox, "Precision", "precision", choices, choices[0], help=half, drawn=reads)
     if drawn:
         _rarer(kind.lawful, recurrent)
     return kind
@@ -179,7 +182,9 @@ def _looking_back(drawn: bool) -> None:
 
 def _presets() -> bool:
     """Settings to start from; touching a field below makes them one's own. Is what would be trained none of them?"""
-    menu = {preset.name: preset for preset in (*PRESETS, *READERS)}
+    devices = background.pool.devices
+    of_a_gpu = GPU_READERS if devices is not None and devices.gpu is not None else ()
+    menu = {preset.name: preset for preset in (*PRESETS, *READERS, *of_a_gpu)}
     config, now = None, OWN
     with suppress(ConfigError):
         config = training.training_config()

@@ -359,6 +359,8 @@ class Settings:
     attention: str = text_field("scaled-dot")
     affine: bool = True
     teacher_forcing: float = number_field(1.0, 0.0, 1.0)
+    precision: str = text_field("float32")
+    """Of a text's matrix products."""
     pace: str = text_field(FAST)
 
     def with_(self, **changes: object) -> Settings:

@@ -60,7 +60,7 @@ def config_of(view: Settings) -> RunConfig:
             affine=view.affine,
             tied=reads,
         ),
-        training=replace(training, **READING) if reads else training,
+        training=replace(training, precision=view.precision, **READING) if reads else training,
     )
 
 
@@ -124,6 +124,7 @@ def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own:
         "width": model.d_model,
         "learning_rate": training.learning_rate,
         "batch": training.batch_size,
+        "precision": training.precision,
     }
     common |= {name: getattr(task, name) for name in ("min_length", "symbols", "text", "split", "min_count")}
     if task.task == TEXT:  # its rate falls to nothing at the last step, so their number belongs to it

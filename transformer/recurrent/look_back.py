@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transformer.attention import masked_softmax
-from transformer.recurrent.corners import AHEAD, CORNERS, Walker, Walks, read
+from transformer.recurrent.corners import AHEAD, CORNERS, Walker, Walks
 from transformer.recurrent.scoring import FORMULAS, cosine, dot
 from transformer.trace import Recorder
 
