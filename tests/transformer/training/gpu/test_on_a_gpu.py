@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.kit.devices import ON_A_GPU, present
+from tests.kit.gpu.devices import ON_A_GPU, present
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.training import resume
