@@ -21,7 +21,8 @@ backward passes, vmap and optimisers. It lets the CPU do the operation, and enfo
 - Autocast computes products in the smaller type. MPS has no float64, and neither graphs nor streams.
 
 It cannot show what a GPU's own arithmetic does: its numbers are those of the CPU. To import it registers the backend
-for the whole process, which PyTorch does not undo. Outside `installed` nothing else is changed.
+for the whole process, which PyTorch does not undo. Outside `installed` nothing else is changed. Import it at the top of
+a test's module: PyTorch counts devices at its first backward pass, once, and a backend that comes later has no queue.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from __future__ import annotations
 import contextlib
 import struct
 import threading
-import time
 import traceback
 import warnings
 from collections import Counter
@@ -250,10 +250,10 @@ class Graph:
 
 class Event:
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self.at, self.upto = 0.0, 0
+        self.at = self.upto = 0
 
     def record(self, stream: Stream | None = None) -> None:
-        self.at, self.upto = time.perf_counter(), StandIn.present.begun
+        self.at, self.upto = StandIn.present.launches, StandIn.present.begun
 
     def wait(self, stream: Stream | None = None) -> None:
         StandIn.present.calls.append("event.wait")
@@ -269,7 +269,8 @@ class Event:
         StandIn.present.waited("event.synchronize", self.upto)
 
     def elapsed_time(self, end: Event) -> float:
-        return 1000 * (end.at - self.at)
+        """Each launch takes a millisecond."""
+        return float(end.at - self.at)
 
 
 class _Copy:
@@ -685,6 +686,7 @@ class StandIn(TorchDispatchMode):
             "graph_pool_handle": (0, 1),
         }
         return {f"torch.cuda.{name}": lambda *_, answer=answer, **__: answer for name, answer in answers.items()} | {
+            "torch.backends.cudnn.is_acceptable": lambda tensor: False,
             "torch.cuda.current_device": lambda: self.current,
             "torch.cuda.set_device": self.set_device,
             "torch.cuda.synchronize": lambda device=None: self.waited("synchronize"),

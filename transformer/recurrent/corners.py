@@ -117,7 +117,7 @@ def train_corners(model: Walker, every: int = 10, shown: Walks | None = None, fr
             target = torch.from_numpy(batch.target).to(model.out.weight.device)
             helped = torch.from_numpy(rng.random((config.batch_size, AHEAD)) < config.teacher_forcing).to(target.device)
             model.train()
-            value = (model(*tensors_of(model, batch), target, helped) - target).square().mean()
+            value = (model(*inputs(model, batch), target, helped) - target).square().mean()
             optimiser.zero_grad()
             value.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -151,8 +151,8 @@ def _seen(model: Walker, measured: Walks, shown: Walks | None) -> dict[str, Any]
 def say_corners(model: Walker, asked: Walks, *, helped: bool = False) -> Float[np.ndarray, "batch 2 2"]:
     """The model's own next corners; `helped`, the second is said after the true first."""
     if not helped:
-        return model(*tensors_of(model, asked)).cpu().numpy()
-    source, real = tensors_of(model, asked)
+        return model(*inputs(model, asked)).cpu().numpy()
+    source, real = inputs(model, asked)
     target = torch.from_numpy(asked.target).to(source.device)
     return model(source, real, target, torch.ones_like(target[..., 0], dtype=torch.bool)).cpu().numpy()
 
@@ -166,11 +166,11 @@ def look_back(model: Walker, asked: Walks) -> Float[np.ndarray, "batch 2 source"
     if model.core.attention is None:
         raise ValueError("without attention there is no alignment")
     recorder = Recorder(remember=only("*.pattern"))
-    model(*tensors_of(model, asked), trace=recorder)
+    model(*inputs(model, asked), trace=recorder)
     return np.concatenate([pattern[:, 0].cpu().numpy() for pattern in recorder.sites.values()], axis=1)
 
 
-def tensors_of(model: Walker, asked: Walks) -> tuple[Float[Tensor, "batch source 2"], Bool[Tensor, "batch source"]]:
+def inputs(model: Walker, asked: Walks) -> tuple[Float[Tensor, "batch source 2"], Bool[Tensor, "batch source"]]:
     """What is given of some walks, and where it is no padding, on the device that the model is on."""
     device = model.out.weight.device
     return torch.from_numpy(asked.source).to(device), torch.from_numpy(asked.real).to(device)

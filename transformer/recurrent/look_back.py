@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transformer.attention import masked_softmax
-from transformer.recurrent.corners import AHEAD, CORNERS, Walker, Walks
+from transformer.recurrent.corners import AHEAD, CORNERS, Walker, Walks, inputs
 from transformer.recurrent.scoring import FORMULAS, cosine, dot
 from transformer.trace import Recorder
 
@@ -107,7 +107,7 @@ def look_back(model: Walker, walk: Walks, target: int) -> LookBack:
     if target not in range(AHEAD):
         raise IndexError(f"no target {target}: there are {AHEAD}, from 0")
     recorder = Recorder()
-    said = model(*read(model, walk), trace=recorder)
+    said = model(*inputs(model, walk), trace=recorder)
     site = f"target.{target}.decoder.0"
     inside = {n: recorder.sites[f"{site}.cross_attention.{n}"][0, 0] for n in ("query", "key", "value", "pattern", "z")}
     linear = {n: getattr(alignment, n) for n in ("query", "key", "value")}

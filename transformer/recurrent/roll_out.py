@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer.corners import AHEAD, Walks
-from transformer.recurrent.corners import Walker, tensors_of
+from transformer.recurrent.corners import Walker, inputs
 from transformer.trace import Recorder
 
 
@@ -74,7 +74,7 @@ def gates(
 def roll_out(model: Walker, asked: Walks, walk: int) -> RollOut:
     """Let the model say one of the walks by itself, and open every step of it."""
     given = int(asked.given[walk])
-    source = tensors_of(model, asked)[0][walk : walk + 1, :given]
+    source = inputs(model, asked)[0][walk : walk + 1, :given]
     recorder = Recorder()
     said = model(source, torch.ones_like(source[..., 0], dtype=torch.bool), trace=recorder)[0]
     sites = recorder.sites

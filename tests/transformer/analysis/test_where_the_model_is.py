@@ -11,8 +11,8 @@ import pytest
 
 import transformer.analysis
 from tests.kit import texts
-from tests.kit.analyses import LAWFUL, NOT_RUN, OF_TEXTS
-from tests.kit.devices import ON_EVERY_DEVICE, present
+from tests.kit.gpu.analyses import LAWFUL, NOT_RUN, OF_TEXTS
+from tests.kit.gpu.devices import ON_EVERY_DEVICE, present
 from tests.kit.numbers.leaves import leaves
 from tests.kit.numbers.rounding import SHIPPED, near
 from transformer.model import build
@@ -79,7 +79,7 @@ def test_a_walker_is_looked_at_where_it_is(where):
 
 
 def test_every_analysis_is_in_the_list():
-    """What a newcomer has to write: its line in `tests/kit/analyses.py`."""
+    """What a newcomer has to write: its line in `tests/kit/gpu/analyses.py`."""
     there = set()
     for module in pkgutil.walk_packages(transformer.analysis.__path__, "transformer.analysis."):
         for name, function in vars(import_module(module.name)).items():

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.kit.devices import ON_EVERY_DEVICE, present
 from tests.kit.foreign.hugging_face import given, made
+from tests.kit.gpu.devices import ON_EVERY_DEVICE, present
 from tests.kit.numbers.rounding import near
 from tests.kit.runs import tiny
 from transformer import Change, build, capture, capture_changed, observe

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kit.devices import ON_EVERY_DEVICE, present
+from tests.kit.gpu.devices import ON_EVERY_DEVICE, present
 from tests.kit.numbers.rounding import near
 from tests.kit.pages import laid_out, network
 from transformer import compiled_reverser, observe

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.kit.devices import ON_A_GPU, present
+from tests.kit.gpu.devices import ON_A_GPU, present
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.experiments.populations.together import Together
 from transformer.model import build
 from transformer.training import resume
-from transformer.training.loop import Training
+from transformer.training.device import Choice
+from transformer.training.loop import Step, Training, train
 from transformer.training.recording import develop, record
 from transformer.training.runs import Run
 from transformer.training.stepping import CAPTURED
@@ -30,37 +33,85 @@ SHAPES = {
     "encoder-decoder": RunConfig(task=TaskConfig(task="reverse-translate"), training=TrainingConfig(**ENDLESS)),
     "bfloat16": RunConfig(training=TrainingConfig(precision="bfloat16", **ENDLESS)),
     "dropout": RunConfig(model=ModelConfig(dropout=0.1), training=TrainingConfig(**ENDLESS)),
+    "lengths that vary": RunConfig(
+        task=TaskConfig(task="reverse-translate", min_length=3), training=TrainingConfig(**ENDLESS)
+    ),
+    "gru": RunConfig(
+        task=TaskConfig(task="reverse-translate"),
+        model=ModelConfig(architecture="gru"),
+        training=TrainingConfig(teacher_forcing=0.5, **ENDLESS),
+    ),
     "long": RunConfig(
         task=TaskConfig(length=130), model=ModelConfig(n_layers=1), training=TrainingConfig(batch_size=2, **ENDLESS)
     ),
 }
 ALL = pytest.mark.parametrize("name", SHAPES)
-OF_ONE_NOISE = pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("bfloat16", "dropout")])
+NO_CUDNN = pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
+OF_ONE_NOISE = pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("bfloat16", "dropout", "gru")])
 
 
 def begun(config: RunConfig, device: torch.device | str, *, eager: bool = False) -> Training:
     training = Training(build(config).to(device), config)
-    if eager:
-        training.stepping = "eager: it was asked for"
+    if eager and training.capture is not None:
+        training.capture.failure = "it was asked for"
     return training
 
 
-def losses(training: Training, steps: int) -> list[float]:
-    return [training.take_step().loss for _ in range(steps)]
+def losses(training: Training, steps: int, most: int = 1) -> list[float]:
+    """Those of the next steps, at most so many of which are waited for together."""
+    found: list[float] = []
+    while len(found) < steps:
+        found += [step.loss for step in training.take_steps(min(most, steps - len(found)))]
+    return found
 
 
+@NO_CUDNN
 @ALL
 @ON_A_GPU
-def test_a_captured_step_is_the_eager_one_to_the_bit(name: str, where: str) -> None:
+def test_a_captured_step_is_the_eager_one_to_the_bit_however_many_are_waited_for_together(
+    name: str, where: str
+) -> None:
+    measured = replace(SHAPES[name].training, evaluate_every=4)
+    config = replace(SHAPES[name], training=measured)
     with present(where) as device:
-        captured, eager = begun(SHAPES[name], device), begun(SHAPES[name], device, eager=True)
-        assert losses(captured, 10) == losses(eager, 10)
-        for one, other in zip(captured.model.parameters(), eager.model.parameters(), strict=True):
+        each, several, eager = (begun(config, device, eager=eager) for eager in (False, False, True))
+        assert losses(each, 10) == losses(several, 10, most=50) == losses(eager, 10, most=50)
+        for one, two, other in zip(
+            each.model.parameters(), several.model.parameters(), eager.model.parameters(), strict=False
+        ):
+            assert torch.equal(one, two)
             assert torch.equal(one, other)
-        if SHAPES[name].model.dropout == 0:
-            assert captured.stepping == CAPTURED
+        assert each.stepping == several.stepping == CAPTURED
 
 
+@ON_A_GPU
+def test_a_population_is_the_same_as_one_graph_and_keeps_who_has_left_for_a_while(where: str) -> None:
+    """To the bit, however many steps are waited for together; its members end where each does alone."""
+    model = ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=16)
+    settings = TrainingConfig(max_steps=40, learning_rate=0.02)
+    task = TaskConfig(length=4, symbols=5)
+    configs = [RunConfig(task=task, model=model, training=replace(settings, seed=seed)) for seed in range(4)]
+    found, weights, heights = [], [], []
+    with present(where) as device:
+        for most in (1, 50):
+            batch = Together([begun(config, device) for config in configs])
+            members, taken = batch.members, {member: [] for member in batch.members}
+            while batch.members:
+                heights.append(len(next(iter(batch.weights.values()))) - len(batch.members))
+                for member, several in batch.take_steps(most).items():
+                    taken[member] += [step.loss for step in several if isinstance(step, Step)]
+            assert batch.capture is None or not batch.capture.failure
+            found.append([*taken.values()])
+            weights.append([torch.cat([each.flatten().cpu() for each in one.model.parameters()]) for one in members])
+    assert found[0] == found[1]
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+    assert any(heights)
+    for config, mine in zip(configs, found[0], strict=True):
+        alone = [step.loss for step in train(build(config), config)]
+        assert mine == pytest.approx(alone, abs=APART)
+
+
+@NO_CUDNN
 @ALL
 @ON_A_GPU
 def test_a_training_taken_up_again_goes_on_as_if_undisturbed(name: str, where: str, tmp_path: Path) -> None:
@@ -94,7 +145,7 @@ def test_what_a_run_on_a_gpu_leaves_behind_is_opened_on_a_cpu(where: str, tmp_pa
     config = RunConfig(training=TrainingConfig(max_steps=3))
     run = Run.create(tmp_path / "run", config)
     with present(where) as device:
-        for _ in record(run, device=device):
+        for _ in record(run, choice=Choice(device)):
             pass
         there = run.network(device=device)
     for step in (*run.snapshots(), None):

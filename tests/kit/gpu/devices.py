@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from tests.kit.standin import StandIn
+
 STAND_INS = ("stand-in cuda", "stand-in mps")
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
 ON_A_GPU = pytest.mark.parametrize("where", [pytest.param(STAND_INS[0], marks=pytest.mark.nightly), GPU])
@@ -18,17 +20,12 @@ ON_EVERY_DEVICE = pytest.mark.parametrize(
 
 @contextmanager
 def present(where: str) -> Iterator[torch.device]:
-    """Have a device for a while: the GPU that is here, or a stand-in. Skips the test where it is to be a real one.
-
-    The stand-in is imported only now: that registers a backend for the whole process.
-    """
+    """Have a device for a while: a stand-in, or the GPU that is here. Skips the test where there is none."""
     kind = where.removeprefix("stand-in ")
     if kind == where:
         if not torch.cuda.is_available():
             pytest.skip("no GPU here")
         yield torch.device(kind)
         return
-    from tests.kit.standin import StandIn
-
     with StandIn(kind).installed():
         yield torch.device(kind)
