@@ -66,7 +66,7 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
 
 @pytest.mark.nightly
 def test_the_machine_shows_how_much_each_box_of_a_training_still_changes(page: Page, address: str, runs: Path):
-    page.goto(f"{address}/machine?{UNSOLVABLE}&max_steps=20000")
+    page.goto(f"{address}/machine?{UNSOLVABLE}&max_steps=100000")
     wait_until_painted(page, PAGES["The machine"])
     train(page).click()
     expect(page.get_by_role("heading", name="In training now")).to_be_visible()
@@ -108,7 +108,7 @@ def test_a_training_is_taken_step_by_step_with_the_keyboard(page: Page, address:
 
 def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path, stillness: None):
     """By the training: at most one more step begins once the click has reached the folder."""
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20000")
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=100000")
     run = Run(runs / name)
     expect(panel(page)).to_contain_text("is training: step")
     page.get_by_role("button", name="Pause").click()
@@ -116,7 +116,7 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
     taken = len(run.metrics())
     step = reached(run, "paused").step
     assert step <= taken + 1
-    expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20000.")
+    expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 100000.")
     looked_after(run)
     assert run.state.step == step
     page.get_by_role("button", name="Resume").click()
