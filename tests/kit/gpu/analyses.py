@@ -28,7 +28,7 @@ from transformer.analysis.heads import (
 )
 from transformer.analysis.health import examine
 from transformer.analysis.interventions import effects, influence, patching
-from transformer.analysis.machine import plan, vectors
+from transformer.analysis.machine import movement, plan, vectors
 from transformer.analysis.stream import (
     attribution,
     dense_layers,
@@ -108,6 +108,11 @@ LAWFUL: dict[str, Callable[[Any, Any], Any]] = {
     "interventions.influence.gradients": lambda m, t: influence.gradients(m, t.encode([t.example])),
     "interventions.patching.patching": lambda m, t: patching.patching(
         m, t, t.example, effects.one_token_changed(m, t, t.example)
+    ),
+    "machine.movement.moved": lambda m, t: movement.moved(
+        plan.plan_model(m.config, plan.size_of(t, t.example)),
+        m.state_dict(),
+        {name: 2 * values for name, values in m.state_dict().items()},
     ),
     "machine.vectors.vectors": lambda m, t: vectors.vectors(
         m, t, t.example, plan.plan_model(m.config, plan.size_of(t, t.example)), 2
