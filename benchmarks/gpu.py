@@ -326,7 +326,7 @@ def main() -> None:
         if "population" in parts:
             populations(MEMBERS[:1] if quick else MEMBERS, turns, alone)
         if arguments.nanogpt:
-            beside_nanogpt(arguments.nanogpt, arguments.text, 20 if quick else 5000, 75.0)
+            beside_nanogpt(arguments.nanogpt, arguments.text, 20 if quick else 5000, 55.0)
 
 
 if __name__ == "__main__":

@@ -225,11 +225,10 @@ class Training:
     def measure_on(
         self, batch: Batch, said: Int[np.ndarray, "few position"] | None = None
     ) -> tuple[Float[np.ndarray, "target"], int, None]:
-        """The same on sequences that were drawn; `said` is what it says to the first of them, where that is known."""
+        """The same on sequences that were drawn; `said` is what it says to the first of them, or all, where known."""
         if said is None and self._look is not None:
             self.model.eval()
-            first = Inputs.of(batch.part(slice(FIRST_LOOK)), self.config.training, torch.device("cpu"))
-            said = self._look(first).cpu().numpy()
+            said = self._look(Inputs.of(batch, self.config.training, torch.device("cpu"))).cpu().numpy()
         reached = False
 
         def may_be_solved(accuracy: Float[np.ndarray, "target"]) -> bool:
@@ -268,14 +267,16 @@ def probe(
 ) -> tuple[Float[np.ndarray, "target"], int]:
     """Accuracy by position on sequences of one length, and on how many.
 
-    A few are looked at first, or it is known what is `said` to them; `go_on`, asked with their accuracy, says whether
-    the others are worth it. All were drawn, so that measuring changes no later draw.
+    A few are looked at first; `go_on`, asked with their accuracy, says whether the others are worth it. What is `said`
+    to the first of them, or to all, may be known. All were drawn, so that measuring changes no later draw.
     """
     model.eval()
-    first, others = batch.part(slice(FIRST_LOOK)), batch.part(slice(FIRST_LOOK, None))
-    right = (predictions(model, first) if said is None else said) == first.targets
+    few, others = slice(FIRST_LOOK), slice(FIRST_LOOK, None)
+    said = predictions(model, batch.part(few)) if said is None else said
+    right = said[few] == batch.targets[few]
     if go_on(right.mean(axis=0)):
-        right = np.concatenate([right, predictions(model, others) == others.targets])
+        rest = said[others] if len(said) == len(batch.tokens) else predictions(model, batch.part(others))
+        right = np.concatenate([right, rest == batch.targets[others]])
     model.train()
     return right.mean(axis=0), len(right)
 
