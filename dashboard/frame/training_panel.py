@@ -98,6 +98,9 @@ def _rarer(lawful: bool, recurrent: bool) -> None:
     _number("Learning rate", "learning_rate", step=0.001, format="%.4f")
     _number("Batch", "batch", help="Sequences in one step")
     _number("Most steps", "max_steps", step=100)
+    if not lawful:
+        often = "Dropout 0.1 and weight decay 0.1: a text that is read many times is else learned by heart"
+        bound(st.checkbox, "Dropout and weight decay", "many_times", help=often)
     if lawful:
         _number("Shortest length (empty: all equal)", "min_length")
     if not recurrent:

@@ -361,6 +361,8 @@ class Settings:
     teacher_forcing: float = number_field(1.0, 0.0, 1.0)
     precision: str = text_field("float32")
     """Of a text's matrix products."""
+    many_times: bool = False
+    """Is a text learned as suits one that is read many times: with dropout and weight decay?"""
     pace: str = text_field(FAST)
 
     def with_(self, **changes: object) -> Settings:

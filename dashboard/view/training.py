@@ -20,7 +20,7 @@ from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.corners import CornerConfig
 from transformer.foundation.checks import UserError, reason
-from transformer.presets import READERS, READING, Reader
+from transformer.presets import DROPOUT, MANY_TIMES, READERS, READING, Reader
 from transformer.text import download, shelf
 from transformer.training.runs import Run, new_folder
 
@@ -45,6 +45,7 @@ def config_of(view: Settings) -> RunConfig:
         batch_size=view.batch,
         teacher_forcing=view.teacher_forcing,
     )
+    recipe = MANY_TIMES if view.many_times else READING
     return RunConfig(
         task=replace(task, text=text, split=view.split, min_count=view.min_count) if reads else task,
         model=ModelConfig(
@@ -59,8 +60,9 @@ def config_of(view: Settings) -> RunConfig:
             attention=view.attention,
             affine=view.affine,
             tied=reads,
+            dropout=DROPOUT if reads and view.many_times else 0.0,
         ),
-        training=replace(training, precision=view.precision, **READING) if reads else training,
+        training=replace(training, precision=view.precision, **recipe) if reads else training,
     )
 
 
@@ -125,6 +127,7 @@ def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own:
         "learning_rate": training.learning_rate,
         "batch": training.batch_size,
         "precision": training.precision,
+        "many_times": task.task == TEXT and model.dropout > 0,
     }
     common |= {name: getattr(task, name) for name in ("min_length", "symbols", "text", "split", "min_count")}
     if task.task == TEXT:  # its rate falls to nothing at the last step, so their number belongs to it

@@ -21,15 +21,17 @@ from dashboard.figures.loss import loss_curve
 from dashboard.frame import text_source
 from dashboard.frame.training_panel import OWN
 from dashboard.parts import film
+from dashboard.server import background
 from dashboard.view.settings import Settings
 from dashboard.view.training import NO_TEXT, config_of, fields_of
 from tests.kit import texts
 from tests.kit.pages import UNFOLDED, array, figures, link, open_page, press, trace
 from tests.kit.text_server import BOOK, nowhere, server
 from tests.kit.waiting import PATIENCE
-from transformer.presets import READERS
+from transformer.presets import GPU_READERS, READERS
 from transformer.text import shelf
 from transformer.text.perplexity import perplexity, said
+from transformer.training.devices.found import Device, Devices
 from transformer.training.exchange import archive
 from transformer.training.library import LibraryError
 from transformer.training.recording import record
@@ -164,12 +166,18 @@ def test_a_text_that_a_link_names_in_vain_falls_back_with_a_notice() -> None:
 
 
 @pytest.mark.daily(1)
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_a_preset_fills_the_panel_and_is_what_is_trained(reader, empty: Path, handed: list[Run]) -> None:
+@pytest.mark.parametrize("reader", [*READERS, *GPU_READERS], ids=lambda reader: reader.name)
+def test_a_preset_fills_the_panel_and_is_what_is_trained(
+    reader, empty: Path, handed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those for a GPU are offered where a training process has found one."""
+    found = [Device("cpu", "CPU, 2 cores"), *([Device("cuda:0", "a GPU")] if reader in GPU_READERS else [])]
+    monkeypatch.setattr(background.pool, "devices", Devices(tuple(found)))
     shelf.put("shakespeare.txt", BOOK.encode() * 3)
     app = open_page("positions", UNFOLDED, seed="3")
     app.selectbox(key="control-preset").set_value(reader.name).run()
     assert app.selectbox(key="control-preset").value == reader.name
+    assert set(app.selectbox(key="control-preset").options) >= {each.name for each in READERS}
     press(app, "Train")
     (run,) = handed
     assert reader.matches(run.config)

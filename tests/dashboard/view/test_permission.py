@@ -29,7 +29,7 @@ GUEST, OTHER = Visitor("guest", "abcdef"), Visitor("guest", "uvwxyz")
 class Queue:
     """A pool that only remembers."""
 
-    trouble = None
+    trouble = devices = None
 
     def __init__(self) -> None:
         self.runs: list[tuple[Run, str]] = []

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from tests.kit.standin import StandIn
+REAL = torch.cuda.is_available()
+"""Is there a GPU? The stand-in, once it is imported, takes its place in PyTorch: then nothing real works any more."""
+if not REAL:
+    from tests.kit.standin import StandIn
 
 STAND_INS = ("stand-in cuda", "stand-in mps")
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
@@ -27,5 +30,7 @@ def present(where: str) -> Iterator[torch.device]:
             pytest.skip("no GPU here")
         yield torch.device(kind)
         return
+    if REAL:
+        pytest.skip("a real GPU is here, and no stand-in beside it")
     with StandIn(kind).installed():
         yield torch.device(kind)

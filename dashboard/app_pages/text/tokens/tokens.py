@@ -177,7 +177,7 @@ def page(task: Text) -> None:
             one_window(cut, at)
         with right:
             draw_line(("transformer.text.corpus:windows", "sliding_window_view(work, length)"))
-            draw_line(("transformer.text.task:Text._rows", "np.concatenate([[self.separator]"))
+            draw_line(("transformer.tasks._layouts:begun_with", "np.concatenate([np.full("))
         st.markdown("**What a window forgets**: nothing before its first token is seen")
         left, right = st.container(key="stacked-edges").columns([1.5, 1], gap="medium")
         with left:
@@ -218,5 +218,6 @@ show_code(
     "transformer.text.tokens.split",
     "transformer.text.tokens.Vocabulary",
     "transformer.text.corpus.windows",
-    "transformer.text.task.Text._rows",
+    "transformer.text.task.Text._layout",
+    "transformer.tasks._layouts.begun_with",
 )
