@@ -289,3 +289,16 @@ def test_floor_under_a_mask_that_leaks_is_bayes(name, mask):
     assert floor == pytest.approx(expected, abs=1e-9)
     if mask == "full":
         assert floor == expected == 0
+
+
+def test_a_law_made_of_another_is_asked_for_each_answer():
+    """What rearranges symbols is answered for many questions at once; what is made of it may do anything to them."""
+
+    class Next(TASKS["reverse"]):
+        def answer(self, question):
+            return (question + 1) % self.symbols
+
+    assert TASKS["reverse"].rearranges
+    assert not Next.rearranges
+    batch = Next(length=4, symbols=5).batch(np.random.default_rng(0), 20)
+    np.testing.assert_array_equal(batch.targets[:, 4:], (batch.tokens[:, :4] + 1) % 5)
