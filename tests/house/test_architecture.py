@@ -20,7 +20,7 @@ from transformer.foundation.registry import Registry, folder_names
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-MOST_MODULES = 14
+MOST_MODULES = 15
 REGISTRIES = {
     "positions": positions.ENCODINGS,
     "masks": masks.MASKS,

@@ -11,7 +11,7 @@ import torch
 REAL = torch.cuda.is_available()
 """Is there a GPU? The stand-in, once it is imported, takes its place in PyTorch: then nothing real works any more."""
 if not REAL:
-    from tests.kit.standin import StandIn
+    from tests.kit.gpu.standin import StandIn
 
 STAND_INS = ("stand-in cuda", "stand-in mps")
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)

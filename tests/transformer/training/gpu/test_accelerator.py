@@ -1,4 +1,4 @@
-"""Trainings on a GPU, on a machine without one: see `tests/kit/standin.py`."""
+"""Trainings on a GPU, on a machine without one: see `tests/kit/gpu/standin.py`."""
 
 import dataclasses
 import gc
@@ -9,7 +9,7 @@ import torch
 if torch.cuda.is_available():
     pytest.skip("a real GPU is here, and no stand-in beside it", allow_module_level=True)
 
-from tests.kit.standin import StandIn
+from tests.kit.gpu.standin import StandIn
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.training import resume
