@@ -80,6 +80,11 @@ def look() -> Devices:
     return step_times.recalled(devices, driver()) if usable else devices
 
 
+def without_gpus(why: str) -> Devices:
+    """The CPU alone, and why there is nothing else."""
+    return Devices((Device("cpu", describe_device(torch.device("cpu"))),), missing=why)
+
+
 def fault_of(device: torch.device) -> str:
     """Why nothing can be computed on a device, in a few words; empty where something was."""
     if given_up := _given_up.get(_name(device)):

@@ -64,11 +64,16 @@ class Lookout:
 
         Once that is done, look what there is now.
         """
-        with contextlib.suppress(Exception):  # whatever a driver does: the CPU is warm, and trains
+        from transformer.training.device import short_reason, without_gpus
+
+        try:
             while not called():
                 if next(self._work, None) is None:
                     self.look()
                     return
+        except Exception as error:  # whatever a driver does: the CPU is warm, and trains
+            if self.told is None:
+                self._tell(without_gpus(short_reason(error)))
 
     def look(self) -> Devices:
         """What there is to train on now; it is told where it is news."""
@@ -76,9 +81,12 @@ class Lookout:
 
         found = look()
         if found != self.told:
-            self.told = found
-            _say(FOUND + json.dumps(found.record()))
+            self._tell(found)
         return found
+
+    def _tell(self, found: Devices) -> None:
+        self.told = found
+        _say(FOUND + json.dumps(found.record()))
 
     @property
     def well(self) -> bool:

@@ -222,6 +222,19 @@ def test_a_driver_that_nobody_has_thought_of_ends_no_worker(said: list[str], mon
     assert len(said) == 1
 
 
+def test_where_the_first_look_fails_the_cpu_is_told_and_why(said: list[str], monkeypatch) -> None:
+    """Else a page would go on saying that a GPU is looked for."""
+
+    def fails() -> None:
+        raise RuntimeError("no driver has said so before. Some advice")
+
+    monkeypatch.setattr(device_module, "look", fails)
+    Lookout().go_on()
+    (found,) = told(said)
+    assert [each.name for each in found.all] == ["cpu"]
+    assert found.auto()[1] == "no driver has said so before"
+
+
 @pytest.mark.parametrize("when", ["at its first steps", "later"])
 def test_a_worker_whose_gpu_breaks_is_not_well(when: str, said: list[str], monkeypatch) -> None:
     usable(monkeypatch)
