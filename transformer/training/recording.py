@@ -41,7 +41,7 @@ from transformer.training.team import ALONE, Team
 HEARTBEAT = 0.1
 """Seconds between two writings of the state while training."""
 SAVE_EVERY, SHARE = 2.0, 50
-"""Seconds after which a training is written down again, the most that a kill undoes; or so many times what it takes."""
+"""Seconds after which a long training is written down between two snapshots; or so many times what that takes."""
 EVALUATION_SEQUENCES = 4096
 SNAPSHOTS = 40
 FEW_SNAPSHOTS = (1, 16)
@@ -228,15 +228,16 @@ class _Recording:
         return goes_on
 
     def _keep(self, training: Training) -> None:
-        """Snapshots at their steps; before the first of them, and every few seconds, what training can go on from."""
+        """Snapshots at their steps; at these and every few seconds, the state from which training can go on."""
         if training.stepping != self.stepping:  # a capture was tried, and failed
             self.stepping = training.stepping
             self.run.add_details(stepping=self.stepping)
-        if not self.last_save or time.monotonic() - self.last_save >= self.pause:
+        due = training.step in self.kept
+        if due or time.monotonic() - self.last_save >= self.pause:
             write = resume.prepare_save(self.run.folder / "resume.safetensors", training)
             self.writer.add(partial(self._time, write))
             self.last_save = time.monotonic()
-        if training.step in self.kept:
+        if due:  # the second of the two: what is lost are never more than the steps since the last snapshot
             self.writer.add(self.series.take(self._snapshot(training.step)))
 
     def _time(self, write: Callable[[], None]) -> None:

@@ -107,7 +107,8 @@ def _noise_anew(training: Training, state: Tensor) -> str:
 
 
 def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([tensor.detach().flatten() for tensor in tensors])
+    with torch.no_grad():
+        return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
 def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
