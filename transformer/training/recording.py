@@ -171,9 +171,10 @@ class _Recording:
         try:
             yield from taken
         except GeneratorExit:
-            if self.team.leads:
-                self.writer.wait()
-                resume.save(self.run.folder / "resume.safetensors", training)
+            with contextlib.suppress(OSError):  # its folder may be gone, or the disk full
+                if self.team.leads:
+                    self.writer.wait()
+                    resume.save(self.run.folder / "resume.safetensors", training)
             raise
 
     def _begin(self) -> Training:
