@@ -72,7 +72,7 @@ def together(training: Training, steps: int) -> int:
     return steps
 
 
-def replayed(graph: torch.cuda.CUDAGraph, times: int) -> int:
+def replay(graph: torch.cuda.CUDAGraph, times: int) -> int:
     """Launch a graph, as often as is said."""
     for _ in range(times):
         graph.replay()
@@ -91,7 +91,7 @@ def a_step(turns: int, steps: int) -> float:
         "the same, measured on fresh sequences after every five": lambda: together(measured, steps),
     }
     if plain.capture is not None and plain.capture.graph is not None:
-        ways["the graph alone"] = partial(replayed, plain.capture.graph, steps)
+        ways["the graph alone"] = partial(replay, plain.capture.graph, steps)
     took: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(turns + 1):
         for name, way in ways.items():
@@ -219,7 +219,7 @@ def populations(members: Sequence[int], turns: int, alone: float) -> None:
         ratios = [each / alone for each in took]
         print(f"| {count} | with their batches | {spread(took, 2)} | {spread(ratios, 1)} |", flush=True)
         if batch.capture is not None and batch.capture.graph is not None:
-            took = [milliseconds(partial(replayed, batch.capture.graph, 10)) for _ in range(turns)]
+            took = [milliseconds(partial(replay, batch.capture.graph, 10)) for _ in range(turns)]
             ratios = [each / alone for each in took]
             print(f"| {count} | the graph alone | {spread(took, 2)} | {spread(ratios, 1)} |", flush=True)
         del batch

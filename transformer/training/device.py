@@ -77,7 +77,7 @@ def look() -> Devices:
         found.append(Device(_name(device), _title(device), fault, tried=not usable))
         usable = usable or not fault
     devices = Devices(tuple(found), missing="" if gpus else _missing())
-    return step_times.recalled(devices, driver()) if usable else devices
+    return step_times.recall_times(devices, driver()) if usable else devices
 
 
 def without_gpus(why: str) -> Devices:

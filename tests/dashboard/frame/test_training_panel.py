@@ -116,13 +116,13 @@ FOUND = Devices((Device("cpu", "CPU, 2 cores"), Device("cuda:0", "Tesla *V100*")
         (FOUND, "cuda:1", "Trains on GT 710."),
         (FOUND, "cpu", "Trains on the CPU, 2 cores."),
         (
-            FOUND.changed(FOUND.all[1], fault="CUDA error").changed(FOUND.all[2], tried=False),
+            FOUND.with_values(FOUND.all[1], fault="CUDA error").with_values(FOUND.all[2], tried=False),
             "auto",
             "Trains on the CPU, 2 cores. Tesla *V100* cannot be used (CUDA error).",
         ),
-        (FOUND.changed(FOUND.all[1], fault="CUDA error"), "cuda:0", "Tesla *V100* cannot be used (CUDA error)."),
+        (FOUND.with_values(FOUND.all[1], fault="CUDA error"), "cuda:0", "Tesla *V100* cannot be used (CUDA error)."),
         (
-            FOUND.changed(FOUND.all[0], milliseconds=2.0).changed(FOUND.all[1], milliseconds=4.0),
+            FOUND.with_values(FOUND.all[0], milliseconds=2.0).with_values(FOUND.all[1], milliseconds=4.0),
             "auto",
             "Trains on the CPU, 2 cores. A step of the default model takes 2.0 ms there, and 4.0 ms on Tesla *V100*.",
         ),

@@ -187,7 +187,7 @@ class Twin(torch.Tensor):
         return memo[id(self)]
 
 
-def frozen(values: Any) -> Any:
+def freeze_shapes(values: Any) -> Any:
     """The same memory in shapes that no later operation in place (transpose_) changes."""
     return tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, values)
 
@@ -458,7 +458,7 @@ class StandIn(TorchDispatchMode):
 
         if captured and self._writes_only(func):  # copy_, _foreach_add_, _fused_adamw_
             self.graph.ops.append(
-                (None if crosses == "down" else func, *frozen((inner_args, inner_kwargs)), None, where)
+                (None if crosses == "down" else func, *freeze_shapes((inner_args, inner_kwargs)), None, where)
             )
             return args[0] if len(func._schema.returns) == 1 else None
         drawn = self.state[where.index][1] if where is not None and self.mine(where) else None
@@ -470,7 +470,7 @@ class StandIn(TorchDispatchMode):
         if captured:
             self.state[where.index][1] = drawn  # nothing was drawn yet
             outs = tree_flatten(found)[0]
-            self.graph.ops.append((func, *frozen((inner_args, inner_kwargs, outs)), where))
+            self.graph.ops.append((func, *freeze_shapes((inner_args, inner_kwargs, outs)), where))
             for each in outs:
                 if isinstance(each, torch.Tensor):
                     _spoil(each)

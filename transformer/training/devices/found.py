@@ -77,7 +77,7 @@ class Devices:
         name = "cuda:0" if name == "cuda" else name
         return next((each for each in self.all if each.name == name), None)
 
-    def changed(self, device: Device, **values: Any) -> Devices:
+    def with_values(self, device: Device, **values: Any) -> Devices:
         """The same, where this is known of a device as well."""
         return replace(self, all=tuple(replace(each, **values) if each == device else each for each in self.all))
 

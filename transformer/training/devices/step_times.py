@@ -50,7 +50,7 @@ def remember(devices: Devices, driver: str) -> None:
         machine.remember(FILE, dict([*known.items(), (_key(devices, driver), both)][-MOST:]))
 
 
-def recalled(devices: Devices, driver: str) -> Devices:
+def recall_times(devices: Devices, driver: str) -> Devices:
     """The devices with their times, where they are remembered."""
     if (gpu := devices.gpu) is None:
         return devices
@@ -58,7 +58,7 @@ def recalled(devices: Devices, driver: str) -> Devices:
         cpu, there = machine.recall(FILE)[_key(devices, driver)]
         for each in (cpu, there):
             number(each, 0, 1e9)
-        return devices.changed(devices.all[0], milliseconds=cpu).changed(gpu, milliseconds=there)
+        return devices.with_values(devices.all[0], milliseconds=cpu).with_values(gpu, milliseconds=there)
     except DAMAGED:
         return devices
 

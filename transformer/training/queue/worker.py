@@ -114,8 +114,8 @@ class Lookout:
             if not gpu.milliseconds:
                 there = step_times.measure(gpu.name)
                 yield True
-                times = devices.changed(gpu, milliseconds=there)
-                times = times.changed(devices.all[0], milliseconds=step_times.measure("cpu"))
+                times = devices.with_values(gpu, milliseconds=there)
+                times = times.with_values(devices.all[0], milliseconds=step_times.measure("cpu"))
                 step_times.remember(times, driver())
         except Exception as error:  # each driver has its own
             self.failed = True
