@@ -33,7 +33,7 @@ def test_there_are_some_of_every_kind():
     assert {each.values[0] for each in VARIANTS} == JUDGES.keys() - {PIECES}
 
 
-@pytest.mark.daily(12)
+@pytest.mark.daily(18)
 @pytest.mark.parametrize(("kind", "variant"), VARIANTS)
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_it_is_right_and_its_kind_is_guessed(kind, variant):
