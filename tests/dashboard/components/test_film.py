@@ -93,11 +93,6 @@ def test_every_number_arrives():
         np.testing.assert_array_equal(colours, theme.pattern_colours(dark))
 
 
-def test_levels_are_not_rounded_again():
-    header, body = sent(tracks=[track(0, whole=True)])
-    np.testing.assert_array_equal(patterns(header, body, 0), track(0, whole=True).patterns)
-
-
 def test_the_playhead_stops_where_something_is_known():
     assert sent(accuracy_steps=[0, 3])[0]["stops"] == [0, 1, 2, 3, 4, 5]  # few kept steps: the losses too
     many = list(range(0, 60, 3))
@@ -121,7 +116,7 @@ def test_many_patterns_are_thinned_and_it_is_said():
     assert {0, 77, 199} <= set(shown)
     assert np.diff(shown).max() <= 4 * pictures / len(shown)
     assert header["note"].startswith(f"The heads are shown at {len(shown)} of 200 kept steps")
-    np.testing.assert_array_equal(patterns(header, body, 1), large[1].patterns[shown])
+    np.testing.assert_array_equal(patterns(header, body, 1), large[1].patterns[shown])  # not rounded again
     assert sent()[0]["note"] == ""
 
 
@@ -151,11 +146,10 @@ def test_a_reel_that_does_not_fit_is_refused_in_words(changes: dict, sentence: s
         sent(**changes)
 
 
-def test_a_film_without_words_or_height_is_refused():
-    with pytest.raises(ValueError, match="needs alt"):
-        pack_reel(reel(), alt=" ")
-    with pytest.raises(ValueError, match="at least 200"):
-        pack_reel(reel(), alt="A film.", height=10)
+@pytest.mark.parametrize(("options", "sentence"), [({"alt": " "}, "needs alt"), ({"height": 10}, "at least 200")])
+def test_a_film_without_words_or_height_is_refused(options: dict, sentence: str):
+    with pytest.raises(ValueError, match=sentence):
+        pack_reel(reel(), **{"alt": "A film.", **options})
 
 
 # From a run
@@ -231,23 +225,8 @@ def app() -> None:
     from dashboard.components.film import Reel, film_player
 
     nothing = np.zeros(0)
-    reel = Reel(
-        [],
-        [],
-        nothing,
-        nothing,
-        0.0,
-        2.3,
-        ((0, 10), (0, 3)),
-        None,
-        [],
-        np.zeros((0, 1)),
-        [],
-        ("y1",),
-        ("all",),
-        0.1,
-        np.ones(1),
-    )
+    axes, names = ((0, 10), (0, 3)), (("y1",), ("all",))
+    reel = Reel([], [], nothing, nothing, 0.0, 2.3, axes, None, [], np.zeros((0, 1)), [], *names, 0.1, np.ones(1))
     st.write(f"step {film_player(reel, key='film', alt='A film.', live=True)}")
 
 

@@ -12,18 +12,21 @@ from dashboard.components.presses import counted_button
 
 
 @pytest.mark.parametrize(
-    ("told", "made"),
+    ("answered", "told", "made"),
     [
-        ([(7, 1), (7, 2), (7, 3)], [1, 1, 1]),
-        ([(7, 1), (7, 1)], [1]),  # told once more after a change of page
-        ([(7, 1), (7, 4)], [1, 3]),  # three came while the first was being answered
-        ([(7, 2), (8, 1), (8, 2)], [2, 1, 1]),  # a panel that is drawn elsewhere counts anew
+        (None, [(7, 1), (7, 2), (7, 3)], [1, 1, 1]),
+        (None, [(7, 1), (7, 1)], [1]),  # told once more after a change of page
+        (None, [(7, 1), (7, 4)], [1, 3]),  # three came while the first was being answered
+        (None, [(7, 2), (8, 1), (8, 2)], [2, 1, 1]),  # a panel that is drawn elsewhere counts anew
+        ((7, 5), [(7, 5), (7, 6)], [1]),  # the server was started anew: it is told of all presses ever made
     ],
 )
 def test_every_press_is_told_of_once(
-    told: list[tuple[int, int]], made: list[int], monkeypatch: pytest.MonkeyPatch
+    answered: tuple[int, int] | None, told: list[tuple[int, int]], made: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state: dict[str, Any] = {}
+    if answered:
+        state["step"] = {"presses": dict(zip(("since", "count"), answered, strict=True))}
     mount, heard = Mock(), Mock()
     monkeypatch.setattr(presses, "renderer", lambda *args, **options: mount)
     monkeypatch.setattr(presses.st, "session_state", state)
@@ -32,16 +35,3 @@ def test_every_press_is_told_of_once(
         state["step"] = {"presses": {"since": since, "count": count}}
         mount.call_args.kwargs["on_presses_change"]()
     assert [call.args[0] for call in heard.call_args_list] == made
-
-
-def test_what_another_session_has_answered_counts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server was started anew: the browser tells the new session of all presses that it ever made."""
-    state: dict[str, Any] = {"step": {"presses": {"since": 7, "count": 5}}}
-    mount, heard = Mock(), Mock()
-    monkeypatch.setattr(presses, "renderer", lambda *args, **options: mount)
-    monkeypatch.setattr(presses.st, "session_state", state)
-    for count in (5, 6):
-        counted_button("Step", heard, key="step", letter="N")
-        state["step"] = {"presses": {"since": 7, "count": count}}
-        mount.call_args.kwargs["on_presses_change"]()
-    heard.assert_called_once_with(1)

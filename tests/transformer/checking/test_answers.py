@@ -116,7 +116,7 @@ MESSAGES: dict[str, Change] = {
     "a tensor that is not there": replaced(answer={"values": [{"tensor": "99"}]}),
     "one tensor twice": replaced(answer={"values": [{"tensor": "0"}, {"tensor": "0"}]}),
     "no values": replaced(answer={"values": []}),
-    "a million values": replaced(answer={"values": [0] * 10**6}),
+    "a hundred thousand values": replaced(answer={"values": [0] * 10**5}),
     "bytes": replaced(answer={"values": {"bytes": "zz"}}),
     "an argument that is not there": replaced(answer={"changed": [7]}),
     "an argument of text": replaced(answer={"changed": ["0"]}),
@@ -260,7 +260,7 @@ def misanswered(frames: wire.Frames, dice: random.Random) -> wire.Frames:
 NIGHT = pytest.mark.nightly
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=NIGHT)], ids=("day", "night"))
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 10), marks=NIGHT)], ids=("day", "night"))
 def test_a_mutated_message_is_read_or_refused(seeds: range) -> None:
     """A hundred a seed: bytes of either frame changed, or a value that nobody expects in the record."""
     for dice in map(random.Random, seeds):
@@ -282,7 +282,7 @@ def test_a_mutated_message_is_read_or_refused(seeds: range) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.__name__)
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 10), marks=NIGHT)], ids=("day", "night"))
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 6), marks=NIGHT)], ids=("day", "night"))
 def test_of_any_answer_a_verdict_is_made(code: Any, seeds: range) -> None:
     """Answers of the right types: other numbers, types and shapes, from the first or from any later one on."""
     for seed in seeds:

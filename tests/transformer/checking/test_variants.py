@@ -29,8 +29,7 @@ def variants():
 VARIANTS = list(variants())
 
 
-def test_there_are_more_than_twenty_of_every_kind():
-    assert len(VARIANTS) > 40
+def test_there_are_some_of_every_kind():
     assert {each.values[0] for each in VARIANTS} == JUDGES.keys() - {PIECES}
 
 

@@ -63,57 +63,36 @@ def test_says_what_it_is_in_words(name):
     assert mistake.kind in KINDS
     assert mistake.title
     assert not mistake.title.endswith(".")
+    assert [MISTAKES[other].title for other in MISTAKES.names()].count(mistake.title) == 1
     for sentence in (mistake.hidden, mistake.exposes, mistake.mend):
         assert sentence.endswith((".", "…"))
         assert len(sentence) < 200
-    assert mistake.met in (
-        "a lecture notebook",
-        "bug reports in public repositories",
-        "a lecture notebook and bug reports in public repositories",
-    )
+    notebook, reports = "a lecture notebook", "bug reports in public repositories"
+    assert mistake.met in (notebook, reports, f"{notebook} and {reports}")
     assert mistake.stage is None or mistake.stage in STAGES
-
-
-def test_no_two_have_one_title():
-    titles = [MISTAKES[name].title for name in MISTAKES.names()]
-    assert len(set(titles)) == len(titles)
+    assert issubclass(mistake, KINDS[mistake.kind]) if mistake.trains else mistake.demonstrate()
 
 
 @ALL
-def test_wrong_and_right_are_two_functions_that_take_the_same(name):
-    codes = MISTAKES[name].code()
-    wrong, right = (ast.parse(code).body for code in codes)
-    assert len(wrong) == len(right) == 1
-    assert isinstance(wrong[0], ast.FunctionDef)
-    assert isinstance(right[0], ast.FunctionDef)
-    assert wrong[0].name == right[0].name == MISTAKES[name].function
-    assert ast.dump(wrong[0].args) == ast.dump(right[0].args)
-    assert not wrong[0].decorator_list
-    assert ast.dump(wrong[0]) != ast.dump(right[0])
+def test_wrong_and_right_are_two_functions_that_take_the_same_and_the_difference_leads_from_one_to_the_other(name):
+    codes, lines = MISTAKES[name].code(), MISTAKES[name].difference()
+    ((wrong,), (right,)) = (ast.parse(code).body for code in codes)
+    assert isinstance(wrong, ast.FunctionDef)
+    assert isinstance(right, ast.FunctionDef)
+    assert wrong.name == right.name == MISTAKES[name].function
+    assert ast.dump(wrong.args) == ast.dump(right.args)
+    assert not wrong.decorator_list
+    assert ast.dump(wrong) != ast.dump(right)
     assert max(len(code.splitlines()) for code in codes) <= 12
-
-
-@ALL
-def test_the_difference_leads_from_the_wrong_code_to_the_right_code(name):
-    mistake = MISTAKES[name]
-    lines = mistake.difference()
-    wrong, right = mistake.code()
-    assert [line[2:] for line in lines if not line.startswith("+ ")] == wrong.splitlines()
-    assert [line[2:] for line in lines if not line.startswith("- ")] == right.splitlines()
+    for code, other in zip(codes, "+-", strict=True):
+        assert [line[2:] for line in lines if line[0] != other] == code.splitlines()
     assert lines[0].startswith("  def ")
 
 
-@ALL
-def test_there_is_a_model_that_has_it_or_numbers_that_show_it(name):
-    mistake = MISTAKES[name]
-    if mistake.trains:
-        assert issubclass(mistake, KINDS[mistake.kind])
-    else:
-        assert mistake.demonstrate()
-
-
 @pytest.mark.parametrize("name", WITH_A_MODEL)
-def test_a_model_with_it_is_another_one_with_the_same_weights(name):
+@torch.no_grad()
+def test_a_model_with_it_is_another_one_with_the_same_weights(name, monkeypatch):
+    """What differs is the mistake, and not the piece that holds it: with the right code in its place nothing does."""
     mistake = MISTAKES[name]
     model, tokens = small(positions=mistake.encoding), tokens_of(3, 16)
     before, weights = model(tokens), copy.deepcopy(model.state_dict())
@@ -127,40 +106,30 @@ def test_a_model_with_it_is_another_one_with_the_same_weights(name):
     assert wrong.isfinite().all()
     assert (wrong - before).abs().max() > 1e-4 or mistake.kind == "training"
     torch.testing.assert_close(model(tokens), before, rtol=0, atol=0)
+    if name != "no-residual":  # a setting of a block: there is no piece
+        monkeypatch.setattr(mistake, "wrong", staticmethod(mistake.right))
+        torch.testing.assert_close(mistake.mistaken(model).eval()(tokens), before, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", sorted(set(WITH_A_MODEL) - {"no-residual"}))
-def test_with_the_right_code_in_its_place_nothing_is_changed(name, monkeypatch):
-    """What differs is the mistake, and not the piece that holds it. (Residuals are a setting of a block: no piece.)"""
-    mistake = MISTAKES[name]
-    model, tokens = small(positions=mistake.encoding), tokens_of(3, 16)
-    monkeypatch.setattr(mistake, "wrong", staticmethod(mistake.right))
-    torch.testing.assert_close(mistake.mistaken(model).eval()(tokens), model(tokens), rtol=1e-5, atol=1e-5)
+IN_ATTENTION = [name for name in WITH_A_MODEL if MISTAKES[name].kind not in ("decoder", "training")]
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_A_MODEL if MISTAKES[name].kind not in ("decoder", "training")])
-def test_what_is_seen_of_a_model_with_it_is_what_is_used(name):
+@pytest.mark.parametrize("name", IN_ATTENTION)
+def test_what_is_seen_of_a_model_with_it_is_what_is_used_and_its_stage_is_the_first_that_differs(name):
     """All that the lab's pages and edits need of an attention module is there."""
-    model = MISTAKES[name].mistaken(small(positions=MISTAKES[name].encoding)).eval()
-    tokens = tokens_of(2, 9)
-    seen = observe(model, tokens)
+    mistake = MISTAKES[name]
+    plain, tokens = small(positions=mistake.encoding), tokens_of(2, 16)
+    model = mistake.mistaken(plain).eval()
+    right, seen = observe(plain, tokens), observe(model, tokens)
     torch.testing.assert_close(seen.logits, model(tokens), rtol=0, atol=0)
     for layer, site in itertools.product((0, 1), ORDER):
         assert f"decoder.{layer}.self_attention.{site}" in seen.sites
-    z, value = (seen[f"decoder.0.self_attention.{site}"] for site in ("z", "value"))
-    torch.testing.assert_close(z, seen["decoder.0.self_attention.pattern"] @ value)
-
-
-@pytest.mark.parametrize("name", [name for name in WITH_A_MODEL if MISTAKES[name].stage])
-def test_the_stage_is_the_first_that_differs(name):
-    mistake = MISTAKES[name]
-    model, tokens = small(), tokens_of(2, 16)
-    seen = [observe(each.eval(), tokens) for each in (model, mistake.mistaken(model))]
-    pairs = ((site, *(each[f"decoder.0.self_attention.{site}"] for each in seen)) for site in ORDER)
-    differ = [
-        site for site, one, other in pairs if one.shape != other.shape or not torch.allclose(one, other, atol=1e-6)
-    ]
-    assert differ[0] == SITES[mistake.stage]
+    z, value, pattern = (seen[f"decoder.0.self_attention.{site}"] for site in ("z", "value", "pattern"))
+    torch.testing.assert_close(z, pattern @ value)
+    if mistake.stage:
+        pairs = ((site, *(each[f"decoder.0.self_attention.{site}"] for each in (right, seen))) for site in ORDER)
+        differ = (site for site, a, b in pairs if a.shape != b.shape or not torch.allclose(a, b, atol=1e-6))
+        assert next(differ) == SITES[mistake.stage]
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi"])
@@ -202,7 +171,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", of_kind("attention"))
-def test_the_wrong_formula_is_what_it_is_by_hand(name):
+def test_the_wrong_formula_is_what_it_is_by_hand_and_the_right_one_is_pytorchs(name):
     query, key, value = (torch.randn(2, 3, 5, 4, generator=fresh(seed)).double() for seed in range(3))
     mask = torch.ones(5, 5, dtype=torch.bool).tril()
     output, pattern = MISTAKES[name].wrong(query, key, value, mask)
@@ -210,16 +179,9 @@ def test_the_wrong_formula_is_what_it_is_by_hand(name):
     expected = PATTERNS[name](q, k, q @ k.swapaxes(-1, -2), m)
     np.testing.assert_allclose(pattern.numpy(), expected, atol=1e-6)
     np.testing.assert_allclose(output.numpy(), expected @ value.numpy(), atol=1e-6)
-
-
-@pytest.mark.parametrize("name", of_kind("attention"))
-def test_the_right_formula_is_pytorchs(name):
-    query, key, value = (torch.randn(2, 3, 5, 4, generator=fresh(seed)) for seed in range(3))
-    mask = torch.ones(5, 5, dtype=torch.bool).tril()
     output, pattern = MISTAKES[name].right(query, key, value, mask)
-    expected = functional.scaled_dot_product_attention(query, key, value, mask)
-    torch.testing.assert_close(output, expected)
-    torch.testing.assert_close(pattern.sum(dim=-1), torch.ones(2, 3, 5))
+    torch.testing.assert_close(output, functional.scaled_dot_product_attention(query, key, value, mask))
+    torch.testing.assert_close(pattern.sum(dim=-1), torch.ones(2, 3, 5).double())
 
 
 # --- masks, by hand

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -12,8 +11,7 @@ import torch
 from torch.nn import functional
 
 from transformer.foundation.checks import UserError
-from transformer.mistakes import DETECTORS, MISTAKES, Mistake, PositionsMistake, measure, trained
-from transformer.mistakes import signature as trained_and_measured
+from transformer.mistakes import DETECTORS, MISTAKES, Mistake, PositionsMistake, measure, signature, trained
 from transformer.model import build
 from transformer.presets import QUICK
 from transformer.training.quick import Answer
@@ -79,9 +77,6 @@ IS_SILENT = {
 # --- the matrix
 
 
-signature = functools.cache(trained_and_measured)
-
-
 def test_every_mistake_and_every_detector_has_its_cell():
     assert list(DETECTORS) == list(COLUMNS)
     assert list(EXPECTED) == WITH_A_MODEL
@@ -91,6 +86,7 @@ def test_every_mistake_and_every_detector_has_its_cell():
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("name", WITH_A_MODEL)
 def test_each_detector_says_what_the_matrix_says(name):
+    """Of heads that are merged without transposing: a causal map and full accuracy prove nothing."""
     found = signature(MISTAKES[name], SEEDS[name])
     assert {each: each in found.exposed_by() for each in COLUMNS} == {
         each: cell == "x" for each, cell in zip(COLUMNS, EXPECTED[name], strict=True)
@@ -106,18 +102,6 @@ def test_all_detectors_are_silent_of_the_right_code(kind, seed):
     assert found.row_sums == pytest.approx((1, 1), abs=1e-5)
     assert found.second_half > 0.98
     assert found.first_half == pytest.approx(0.1, abs=0.03)
-
-
-@pytest.mark.nightly
-def test_a_perfect_map_and_full_accuracy_prove_nothing():
-    """The lesson of the gallery."""
-    name = "heads-merged-without-transpose"
-    found = signature(MISTAKES[name], SEEDS[name])
-    assert found.future == 0
-    assert found.row_sums == pytest.approx((1, 1), abs=1e-5)
-    assert found.second_half > 0.97
-    assert found.first_half > 0.9
-    assert found.free_running < 0.4
 
 
 # --- sentences
@@ -157,15 +141,13 @@ def test_one_projection_uses_a_sixteenth_of_the_weights():
         assert int((layer.weight.grad != 0).sum()) * 16 == layer.weight.numel()
 
 
-def test_a_vector_is_too_short_by_less_than_one_in_a_hundred():
-    assert 1 - math.sqrt(63 / 64) == pytest.approx(0.008, abs=0.0005)
-
-
 # --- what is measured, anew
 
 
-def untrained(mistake, seed=0, *, right=False):
-    config = mistake.config(seed)
+def untrained(mistake, *, right=False):
+    """A small model of one layer, as its weights are drawn, beside the settings that it has."""
+    config = mistake.config(0)
+    config = dataclasses.replace(config, model=dataclasses.replace(config.model, n_layers=1, d_model=16, n_heads=2))
     model = build(config)
     return Answer(config, (model if right else mistake.mistaken(model)).eval(), ())
 
@@ -228,18 +210,10 @@ def test_the_loss_is_that_of_what_was_taught():
 
 @pytest.mark.parametrize("name", ["scale-missing", "target-not-shifted"])
 def test_a_training_has_its_steps_and_can_be_broken_off(name):
-    steps = []
-
-    def go_on(step):
-        steps.append(step.step)
-        return len(steps) < 3
-
-    answer = trained(MISTAKES[name], go_on=go_on)
-    assert steps == [1, 2, 3]
-    assert [step.step for step in answer.steps] == steps
+    answer, again = (trained(MISTAKES[name], go_on=lambda step: step.step < 3) for _ in range(2))
+    assert [step.step for step in answer.steps] == [1, 2, 3]
     assert not answer.model.training
     assert answer.config.training.max_steps == 200
-    again = trained(MISTAKES[name], go_on=lambda step: step.step < 3)
     assert [step.loss for step in again.steps] == [step.loss for step in answer.steps]
 
 
@@ -249,11 +223,11 @@ def test_what_no_model_has_is_not_trained():
 
 
 def test_wrong_and_right_are_trained_on_the_same_sequences_from_the_same_weights():
-    first = [
-        trained(MISTAKES["norm-by-std"], right=right, go_on=lambda step: False).steps[0] for right in (False, True)
-    ]
-    assert first[0].loss != first[1].loss
-    assert first[0].loss == pytest.approx(first[1].loss, rel=0.02)
+    mistake, losses = MISTAKES["norm-by-std"], []
+    for right in (False, True):
+        losses.append(trained(mistake, right=right, go_on=lambda step: False).steps[0].loss)
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
 def test_a_model_that_is_perfect_is_silent_in_all_that_can_be_asked_of_it():

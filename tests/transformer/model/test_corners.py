@@ -44,30 +44,16 @@ def binomial_tail(hits: int, of: int, share: float) -> float:
 
 
 class TestTheWalk:
-    def test_a_clean_one_visits_the_corners_in_order_and_goes_on(self) -> None:
+    def test_a_clean_one_visits_the_corners_in_order_clockwise_or_back_and_a_rule_by_hand_answers_it(self) -> None:
         found = drawn()
         for i in range(len(found.source)):
             count = int(found.given[i])
             visited = [tuple(point) for point in [*found.source[i, :count].tolist(), *found.target[i].tolist()]]
             first = ROUND.index(visited[0])
             assert first == found.start[i]
+            assert rule(found.source[i], count) == visited[-2:]
             assert visited == [ROUND[(first + int(found.turn[i]) * step) % 4] for step in range(count + 2)]
             assert [tuple(point) for point in found.visited(i).tolist()] == visited
-
-    def test_neighbours_differ_in_one_coordinate(self) -> None:
-        """No diagonal is ever walked, whoever wrote the list of corners."""
-        found = drawn()
-        for source, target, count in zip(found.source, found.target, found.given, strict=True):
-            way = np.vstack([source[:count], target])
-            assert (np.abs(np.diff(way, axis=0)).sum(axis=1) == 2).all()
-
-    def test_clockwise_is_clockwise(self) -> None:
-        """By the sign of the area that the first three corners span."""
-        found = drawn()
-        for i in range(len(found.source)):
-            (ax, ay), (bx, by), (cx, cy) = found.visited(i)[:3]
-            area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
-            assert np.sign(area) == -found.turn[i]
 
     def test_starts_turns_and_counts_are_equally_frequent(self) -> None:
         size = 1000
@@ -78,8 +64,8 @@ class TestTheWalk:
         assert set(found.given.tolist()) == {2, 3, 4, 5}
         assert all(binomial_tail(int((found.given == n).sum()), size, 1 / 4) > 1e-4 for n in (2, 3, 4, 5))
 
-    @pytest.mark.parametrize("noise", [0.1, 0.4])
-    def test_the_noise_has_its_deviation_and_no_direction(self, noise: float) -> None:
+    def test_the_noise_has_its_deviation_and_no_direction(self) -> None:
+        noise = 0.4
         found = drawn(2000, most=2, noise=noise)
         clean = np.array([found.visited(i) for i in range(len(found.source))])
         wobble = np.concatenate([found.source, found.target], axis=1) - clean
@@ -89,18 +75,15 @@ class TestTheWalk:
         x, y = wobble[..., 0].ravel(), wobble[..., 1].ravel()
         assert abs(np.corrcoef(x, y)[0, 1]) < 4 / math.sqrt(n / 2)
 
-    def test_padding_is_zero_and_at_the_end(self) -> None:
-        found = drawn(noise=0.2)
+    def test_padding_is_zero_and_at_the_end_and_the_same_seed_draws_the_same(self) -> None:
+        found, again, other = drawn(noise=0.2), drawn(noise=0.2), drawn(noise=0.2, seed=6)
         for source, real, count in zip(found.source, found.real, found.given, strict=True):
             assert real.tolist() == [True] * count + [False] * (6 - count)
             assert (source[count:] == 0).all()
             assert (source[:count] != 0).all()
-
-    def test_the_same_seed_draws_the_same(self) -> None:
-        first, again, other = drawn(seed=5, noise=0.1), drawn(seed=5, noise=0.1), drawn(seed=6, noise=0.1)
-        np.testing.assert_array_equal(first.source, again.source)
-        np.testing.assert_array_equal(first.target, again.target)
-        assert (first.target != other.target).any()
+        np.testing.assert_array_equal(found.source, again.source)
+        np.testing.assert_array_equal(found.target, again.target)
+        assert (found.target != other.target).any()
 
     def test_every_walk_is_there_once_and_goes_the_same_way_however_many_are_given(self) -> None:
         found = every_walk(most=5, noise=0.1)
@@ -115,18 +98,15 @@ class TestTheWalk:
                 np.testing.assert_array_equal(found.source[walk, given - 1], found.target[less, 0])
         with pytest.raises(IndexError):
             found.which(0, 1, 6)
+        with pytest.raises(ValueError, match="no alignment"):
+            look_back(build_walker(CornerConfig()), found)
 
 
 class TestTheRule:
-    def test_a_rule_written_by_hand_answers_every_clean_walk(self) -> None:
-        found = drawn()
-        for source, count, target in zip(found.source, found.given, found.target, strict=True):
-            assert rule(source, int(count)) == [tuple(point) for point in target.tolist()]
-
-    @pytest.mark.parametrize("noise", [0.05, 0.15])
-    def test_it_is_off_by_the_noise_times_root_two(self, noise: float) -> None:
+    def test_it_is_off_by_the_noise_times_root_two(self) -> None:
         """2n squared normals: their root mean has a standard error of one part in √(8n), of n corners."""
-        found = drawn(4000, noise=noise)
+        noise = 0.15
+        found = drawn(2000, noise=noise)
         said = np.array([rule(s, int(n)) for s, n in zip(found.source, found.given, strict=True)], dtype=np.float32)
         distances = [
             math.dist(a, b) ** 2 for a, b in zip(said.reshape(-1, 2), found.target.reshape(-1, 2), strict=True)
@@ -143,7 +123,7 @@ class TestTheModel:
         model, asked = build_walker(CornerConfig(attention=attention, d_model=5)).eval(), drawn(40, noise=0.1)
         dirty = replace(asked, source=np.where(asked.real[..., None], asked.source, np.float32(7)))
         np.testing.assert_array_equal(say_corners(model, asked), say_corners(model, dirty))
-        for i in range(10):
+        for i in range(5):
             n = int(asked.given[i])
             alone = Walks(*(field[i : i + 1] for field in (asked.source[:, :n], asked.real[:, :n], asked.target)),
                           asked.start[i : i + 1], asked.turn[i : i + 1])  # fmt: skip
@@ -181,8 +161,8 @@ class TestTheModel:
 
     @pytest.mark.parametrize("attention", ATTENTIONS)
     def test_a_roll_out_is_the_run_and_its_gates_make_its_states(self, attention: str) -> None:
-        model, asked = build_walker(CornerConfig(attention=attention, d_model=3, seed=4)).eval(), drawn(12, noise=0.1)
-        for walk in range(12):
+        model, asked = build_walker(CornerConfig(attention=attention, d_model=3, seed=4)).eval(), drawn(6, noise=0.1)
+        for walk in range(6):
             found = roll_out(model, asked, walk)
             assert len(found.encoder) == asked.given[walk]
             np.testing.assert_allclose(
@@ -198,10 +178,6 @@ class TestTheModel:
             np.testing.assert_array_equal(found.decoder[0].before, found.handed_over)
             np.testing.assert_array_equal(found.decoder[1].read, found.decoder[0].said)
             assert (found.decoder[0].context is None) == (attention == "none")
-
-    def test_without_attention_there_is_none_to_look_at(self) -> None:
-        with pytest.raises(ValueError, match="no alignment"):
-            look_back(build_walker(CornerConfig()), drawn(2))
 
     def test_help_changes_the_second_corner_alone(self) -> None:
         model, asked = build_walker(CornerConfig(d_model=4)).eval(), drawn(50, noise=0.1)
@@ -247,13 +223,13 @@ class TestTheModel:
         assert all(torch.equal(each[name], alone[name]) for each in found for name in alone)
 
 
-SMALL = CornerConfig(attention="dot", d_model=8, steps=300, seed=1)
+SMALL = CornerConfig(attention="dot", d_model=8, steps=200, seed=1)
 
 
 class TestTraining:
     def test_it_learns_and_the_same_seed_gives_the_same_numbers(self) -> None:
-        steps = list(train_corners(build_walker(SMALL), every=100, shown=every_walk()))
-        assert [step.step for step in steps if step.error is not None] == [0, 100, 200, 300]
+        steps = list(train_corners(build_walker(SMALL), every=100))
+        assert [step.step for step in steps if step.error is not None] == [0, 100, 200]
         first, last = steps[0], steps[-1]
         assert first.error > 1
         assert floor(0.1) * 0.94 < last.error < 0.2
@@ -275,22 +251,19 @@ class TestTraining:
         three = [look_back(other, fresh)[i] for i in range(512) if fresh.given[i] == 3]
         np.testing.assert_allclose(last.mean_pattern[1], sum(three) / len(three), atol=1e-5)
 
-    def test_help_is_given_with_its_probability(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_help_is_given_with_its_probability(self) -> None:
         """At p = 0.5 the decoder reads the true corner half of the time; at 0 never, at 1 always."""
         for chance in (0.0, 0.5, 1.0):
             model = build_walker(CornerConfig(teacher_forcing=chance, steps=20))
             given: list[torch.Tensor] = []
-            plainly = type(model).forward
 
-            def noted(self, source, real, target=None, helped=None, given=given, plainly=plainly, **kwargs):
-                if self.training:
-                    given.append(helped)
-                return plainly(self, source, real, target, helped, **kwargs)
+            def noted(network, arguments, given=given) -> None:
+                if network.training:
+                    given.append(arguments[3])
 
-            with monkeypatch.context() as patch:
-                patch.setattr(type(model), "forward", noted)
-                for _ in train_corners(model, every=20, fresh=8):
-                    pass
+            model.register_forward_pre_hook(noted)
+            for _ in train_corners(model, every=20, fresh=8):
+                pass
             read = torch.cat(given)[:, 0]
             assert len(read) == 20 * 32
             hits = int(read.sum())
@@ -378,9 +351,6 @@ class TestTeacherForcing:
         assert found.config == CornerConfig(steps=1, batch_size=2, attention="dot", d_model=3, affine=False)
         assert "25 of 25  teacher forcing 1, seed 4" in capsys.readouterr().out
 
-    @pytest.mark.parametrize(
-        ("options", "words"), [(["--seed", "3"], "leave them out"), (["--most", "99"], "most must be between 2 and 12")]
-    )
-    def test_bad_input_is_one_line(self, options, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["corners", *options]) == 2
-        assert words in capsys.readouterr().err
+    def test_bad_input_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["corners", "--seed", "3"]) == 2
+        assert "leave them out" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_a_seed_gives_the_same_weights_and_steps_whatever_another_thread_does(me
     other = threading.Thread(target=go_on)
     other.start()
     try:
-        assert all(_weights() == alone for _ in range(25))
+        assert all(_weights() == alone for _ in range(8))
         assert all(_losses(NOISY) == pytest.approx(noisy, rel=1e-5) for _ in range(2))
     finally:
         over.set()

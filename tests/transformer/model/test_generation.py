@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.compiled import compiled_reverser
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
 from transformer.generation import TOP, Cache, distribution, generate, window_start
 from transformer.masks.painted import Painted
@@ -94,7 +93,7 @@ def test_the_cache_changes_nothing_under_any_mask(mask):
     ids=str,
 )
 def test_the_cache_changes_nothing_in_any_shape(settings):
-    agrees(small(**settings), prompt(5, 9, 2, 6), 12, Sampling(temperature=1.5))
+    agrees(small(**settings), prompt(5, 9, 2, 6), 8, Sampling(temperature=1.5))
 
 
 def test_padding_in_a_prompt_is_seen_by_nobody_either_way():
@@ -108,25 +107,20 @@ def test_a_prompt_longer_than_the_context_is_read_from_its_newer_half():
     agrees(small(), torch.arange(27) % 12, 8, Sampling())
 
 
-def reads(model, monkeypatch, *, length, more):
-    """How many tokens each forward pass read."""
-    counts, embed = [], model.embedding.forward
-    monkeypatch.setattr(model.embedding, "forward", lambda tokens: counts.append(tokens.shape[1]) or embed(tokens))
+@pytest.mark.parametrize(
+    ("mask", "length", "more", "read"),
+    [
+        ("causal", 3, 18, [3, *[1] * 7, 6, *[1] * 4, 6, *[1] * 4]),
+        ("prefix:4", 4, 3, [4, 1, 1]),
+        ("full", 2, 3, [2, 3, 4]),
+        ("prefix:4", 2, 4, [2, 3, 4, 1]),
+    ],
+)
+def test_each_token_is_read_once_while_the_window_stands_but_where_it_may_see_the_newest(mask, length, more, read):
+    model, counts = small(mask=mask), []
+    model.embedding.register_forward_pre_hook(lambda _, given: counts.append(given[0].shape[1]))
     list(generate(model, torch.zeros(length, dtype=torch.long), more))
-    return counts
-
-
-def test_each_token_is_read_once_as_long_as_the_window_stands(monkeypatch):
-    assert reads(small(), monkeypatch, length=3, more=18) == [3, *[1] * 7, 6, *[1] * 4, 6, *[1] * 4]
-
-
-def test_a_prompt_that_is_longer_than_the_prefix_is_read_once(monkeypatch):
-    assert reads(small(mask="prefix:4"), monkeypatch, length=4, more=3) == [4, 1, 1]
-
-
-def test_what_may_see_the_newest_token_is_read_anew(monkeypatch):
-    assert reads(small(mask="full"), monkeypatch, length=2, more=3) == [2, 3, 4]
-    assert reads(small(mask="prefix:4"), monkeypatch, length=2, more=4) == [2, 3, 4, 1]
+    assert counts == read
 
 
 def test_the_cache_gives_the_logits_of_a_whole_pass():
@@ -170,12 +164,17 @@ def shares_of(probabilities, **sampling):
         ({"temperature": 0.5}, [1 / 30, 16 / 30, 4 / 30, 9 / 30]),
         # after the temperature: 16/30 and 9/30 together are 0.83
         ({"temperature": 0.5, "top_p": 0.8}, [0, 16 / 25, 0, 9 / 25]),
-        ({"temperature": 0}, [0, 1, 0, 0]),
+        *(({"temperature": cold}, [0, 1, 0, 0]) for cold in (0, 1e-300)),
     ],
     ids=str,
 )
 def test_known_distributions_are_cut_right(sampling, expected):
     assert shares_of([0.1, 0.4, 0.2, 0.3], **sampling) == pytest.approx(expected, abs=1e-6)
+
+
+def test_of_equally_likely_tokens_the_first_come_first():
+    assert shares_of([0.25] * 4, top_k=2) == pytest.approx([0.5, 0.5, 0, 0])
+    assert shares_of([0.25] * 4, top_p=0.7) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
 
 
 @given(
@@ -198,14 +197,8 @@ def test_any_distribution_is_cut_as_a_loop_would(logits, temperature, top_k, top
     assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_of_equally_likely_tokens_the_first_come_first():
-    assert shares_of([0.25] * 4, top_k=2) == pytest.approx([0.5, 0.5, 0, 0])
-    assert shares_of([0.25] * 4, top_p=0.7) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
-
-
-def test_a_temperature_has_its_limits():
-    cold, hot = shares_of([0.1, 0.4, 0.2, 0.3], temperature=1e-300), shares_of([0.1, 0.4, 0.2, 0.3], temperature=100)
-    assert cold == [0, 1, 0, 0]
+def test_a_hot_draw_is_nearly_even_and_keeps_the_order():
+    hot = shares_of([0.1, 0.4, 0.2, 0.3], temperature=100)
     assert hot == pytest.approx([0.25] * 4, abs=0.005)
     assert hot[1] > hot[3] > hot[2] > hot[0]
 
@@ -215,7 +208,7 @@ def test_a_temperature_has_its_limits():
 
 def test_draws_are_as_frequent_as_they_are_likely_and_know_nothing_of_each_other():
     """Chi-square over the tokens and over pairs of neighbours; bounds exceeded once in 1000 seeds (3, 9 degrees)."""
-    expected, more = np.array([0.1, 0.4, 0.2, 0.3]), 601
+    expected, more = np.array([0.1, 0.4, 0.2, 0.3]), 401
     said = tokens(generate(constant(*expected, 1e-9), prompt(0), more, Sampling(seed=3)))
     counts = np.bincount(said, minlength=4)
     assert ((counts - more * expected) ** 2 / (more * expected)).sum() < 16.27
@@ -270,31 +263,23 @@ def test_barred_tokens_are_never_drawn_and_leave_their_share_to_the_others():
         assert one.alternatives.drawn_with[0] == 0
 
 
-def test_something_must_be_left_to_draw():
-    with pytest.raises(ConfigError, match="no token left"):
-        generate(constant(0.5, 0.3, 0.2), prompt(1), 1, never=(0, 1))
-
-
 def test_the_seed_decides_and_nothing_else():
-    model, text = small(), prompt(3, 1, 4)
+    model, text, sampling = small(), prompt(3, 1, 4), Sampling(seed=5)
     with torch.random.fork_rng(devices=[]):
-        said = tokens(generate(model, text, 12, Sampling(seed=5)))
-        state = torch.random.get_rng_state()
+        said = tokens(generate(model, text, 12, sampling))
         torch.manual_seed(99)
-        assert tokens(generate(model, text, 12, Sampling(seed=5))) == said
-        torch.random.set_rng_state(state)
-        list(generate(model, text, 3))
+        state = torch.random.get_rng_state()
+        assert tokens(generate(model, text, 12, sampling)) == said
         assert torch.equal(torch.random.get_rng_state(), state)
-    assert len({tuple(tokens(generate(model, text, 12, Sampling(seed=seed)))) for seed in range(8)}) == 8
+    assert len({tuple(tokens(generate(model, text, 6, Sampling(seed=seed)))) for seed in range(8)}) == 8
 
 
-@pytest.mark.parametrize("broken_off", [1, 5, 9, 20])
+@pytest.mark.parametrize("broken_off", [1, 9, 20])
 def test_a_text_that_is_taken_up_again_goes_on_as_it_would_have(broken_off):
     model, text, sampling = small(), prompt(3, 1, 4), Sampling(seed=6)
     whole = tokens(generate(model, text, 24, sampling))
-    first = tokens(itertools.islice(generate(model, text, 24, sampling), broken_off))
-    rest = tokens(generate(model, torch.tensor([*text, *first]), 24 - broken_off, sampling))
-    assert first + rest == whole
+    rest = tokens(generate(model, torch.tensor([*text, *whole[:broken_off]]), 24 - broken_off, sampling))
+    assert whole[:broken_off] + rest == whole
 
 
 def test_two_texts_at_once_do_not_disturb_each_other():
@@ -305,13 +290,10 @@ def test_two_texts_at_once_do_not_disturb_each_other():
 
 
 def test_at_temperature_0_the_likeliest_follows_as_in_continuing_greedily():
-    model = compiled_reverser(8)
-    said = tokens(generate(model, prompt(3, 1, 4, 1, 5, 9, 2, 6, 10), 8, Sampling(temperature=0)))
-    assert said == [6, 2, 9, 5, 1, 4, 1, 3]
-    other = small(seed=4)
-    torch.nn.init.constant_(other.unembedding.bias[-1:].detach(), -100)  # greedily, padding could be said
-    expected = other.continue_greedily(prompt(3, 1).unsqueeze(0), 8)[0].tolist()
-    assert tokens(generate(other, prompt(3, 1), 8, Sampling(temperature=0))) == expected
+    model = small(seed=4)
+    torch.nn.init.constant_(model.unembedding.bias[-1:].detach(), -100)  # greedily, padding could be said
+    expected = model.continue_greedily(prompt(3, 1).unsqueeze(0), 8)[0].tolist()
+    assert tokens(generate(model, prompt(3, 1), 8, Sampling(temperature=0))) == expected
 
 
 def test_a_model_is_asked_without_dropout_and_left_in_its_mode():
@@ -359,6 +341,11 @@ def test_sampling_that_cannot_be_is_refused_in_a_sentence(settings, sentence):
 def test_a_prompt_that_cannot_be_is_refused_at_once(text, more, sentence):
     with pytest.raises(ConfigError, match=f"^{sentence}$"):
         generate(small(), torch.tensor(text, dtype=torch.long), more)
+
+
+def test_something_must_be_left_to_draw():
+    with pytest.raises(ConfigError, match="no token left"):
+        generate(constant(0.5, 0.3, 0.2), prompt(1), 1, never=(0, 1))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Laws that hold for any weights: what a token can change, what padding cannot, and how a model speaks by itself."""
 
 import dataclasses
+import itertools
 import math
 
 import pytest
@@ -15,52 +16,26 @@ from transformer.positions import ENCODINGS
 from transformer.trace import Recorder
 
 PAD, SEP = 11, 10
+NORMS = [{"norm": "post"}, {"norm": "none"}]
 
 
 # --- what a token can change
 
 
-@pytest.mark.parametrize("positions", ENCODINGS.names())
-@pytest.mark.parametrize("architecture", ["decoder", "encoder-decoder"])
-def test_a_later_token_changes_no_earlier_logit(architecture, positions):
-    model = small(architecture, positions=positions)
-    tokens, *source = inputs(architecture)
-    before = model(tokens, *source)
-    for place in range(tokens.shape[1]):
-        changed = tokens.clone()
-        changed[:, place] = (changed[:, place] + 1) % 10
-        after = model(changed, *source)
-        assert torch.equal(after[:, :place], before[:, :place])
-        assert not torch.equal(after[:, place], before[:, place])
-
-
-@pytest.mark.parametrize("norm", ["pre", "post", "none"])
-def test_the_gradient_of_an_earlier_logit_is_zero_at_later_embeddings(norm):
-    model = small(norm=norm)
-    embedded = []
-    model.embedding.register_forward_hook(lambda _, __, out: embedded.append(out.requires_grad_()) or out)
-    logits = model(tokens_of(2, 6))
-    for place in range(6):
-        (gradient,) = torch.autograd.grad(logits[:, place].sum(), embedded[0], retain_graph=True)
-        assert (gradient[:, place + 1 :] == 0).all()
-        assert (gradient[:, : place + 1].abs().amax(dim=(0, 2)) > 0).all()
-
-
-def test_an_encoder_sees_both_ways():
-    model = small("encoder")
-    tokens = tokens_of(1, 6)
-    changed = tokens.clone()
-    changed[0, 5] = (changed[0, 5] + 1) % 10
-    assert ((model(tokens) - model(changed)).abs().amax(dim=2) > 1e-4).all()
-
-
-def test_every_source_token_can_change_every_logit():
-    model = small("encoder-decoder")
-    tokens, source = inputs("encoder-decoder", batch=1)
-    for place in range(source.shape[1]):
-        changed = source.clone()
-        changed[0, place] = (changed[0, place] + 1) % 10
-        assert ((model(tokens, source) - model(tokens, changed)).abs().amax(dim=2) > 1e-5).all()
+@pytest.mark.parametrize("settings", [*({"positions": each} for each in ENCODINGS.names()), *NORMS], ids=str)
+@ARCHITECTURES
+@torch.no_grad()
+def test_a_token_changes_every_logit_that_may_see_it_and_no_other(architecture, settings):
+    """A later token changes no earlier logit of a decoder; an encoder sees both ways; a source is seen by all."""
+    model, arguments = small(architecture, **settings), inputs(architecture)
+    before = model(*arguments)
+    for which, place in itertools.product(range(len(arguments)), range(6)):
+        changed = [each.clone() for each in arguments]
+        changed[which][:, place] = (changed[which][:, place] + 1) % 10
+        moved = (model(*changed) != before).any(dim=-1)
+        first = 0 if which == 1 or architecture == "encoder" else place
+        assert not moved[:, :first].any()
+        assert moved[:, first:].all()
 
 
 def test_without_positions_an_encoder_reads_a_bag():
@@ -89,24 +64,15 @@ def padded(tokens, more):
 
 @pytest.mark.parametrize("positions", ENCODINGS.names())
 @ARCHITECTURES
-def test_padding_after_a_sequence_changes_nothing(architecture, positions):
+def test_padding_after_a_sequence_is_looked_at_by_nobody_and_changes_nothing(architecture, positions):
     model = small(architecture, positions=positions).double()  # where rounding cannot hide anything
     arguments = inputs(architecture, length=4)
     logits = model(*arguments)
     for more in (1, 4):
-        longer = model(*(padded(argument, more) for argument in arguments))
-        torch.testing.assert_close(longer[:, :4], logits, atol=1e-12, rtol=0)
-
-
-@ARCHITECTURES
-def test_no_query_looks_at_padding(architecture):
-    model = small(architecture)
-    tokens, *source = (padded(argument, 2) for argument in inputs(architecture, length=4))
-    seen = observe(model, tokens, source=source[0] if source else None)
-    for site in seen.attentions():
-        pattern = seen[f"{site}.pattern"]
-        assert (pattern[..., 4:] == 0).all(), site
-        torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
+        tokens, *source = (padded(argument, more) for argument in arguments)
+        seen = observe(model, tokens, source=source[0] if source else None)
+        torch.testing.assert_close(seen.logits[:, :4], logits, atol=1e-12, rtol=0)
+        assert all((seen[f"{site}.pattern"][..., 4:] == 0).all() for site in seen.attentions())
 
 
 def test_a_sequence_of_padding_alone_is_still_finite():
@@ -120,39 +86,32 @@ def test_a_sequence_of_padding_alone_is_still_finite():
 # --- speaking by itself
 
 
-def test_greedy_is_the_likeliest_token_step_by_step():
-    model = small("encoder-decoder")
-    source = tokens_of(3, 6)
+@torch.no_grad()
+def test_to_speak_greedily_is_to_say_the_likeliest_token_step_by_step():
+    model, source = small("encoder-decoder"), tokens_of(3, 6)
+    decoder, prompt = small(), tokens_of(2, 5)
     for row in range(3):
         said = [SEP]
         for _ in range(6):
             said.append(int(model(torch.tensor([said]), source[row : row + 1])[0, -1].argmax()))
         assert model.greedy(source, SEP)[row].tolist() == said[1:]
-
-
-def test_continuing_greedily_is_the_likeliest_token_step_by_step():
-    model = small()
-    prompt = tokens_of(2, 5)
     for row in range(2):
         said = prompt[row].tolist()
         for _ in range(4):
-            said.append(int(model(torch.tensor([said]))[0, -1].argmax()))
-        assert model.continue_greedily(prompt, 4)[row].tolist() == said[5:]
-    assert model.continue_greedily(prompt, 0).shape == (2, 0)
+            said.append(int(decoder(torch.tensor([said]))[0, -1].argmax()))
+        assert decoder.continue_greedily(prompt, 4)[row].tolist() == said[5:]
+    assert decoder.continue_greedily(prompt, 0).shape == (2, 0)
 
 
 # --- construction
 
 
-@pytest.mark.parametrize("architecture", ["decoder", "encoder"])
-def test_scaled_embeddings_are_longer_by_the_root_of_the_width(architecture):
+def test_scaled_embeddings_are_longer_by_the_root_of_the_width():
     tokens = tokens_of(2, 5)
-    stack = f"{architecture}.token_embedding"
-    scaled = observe(small(architecture), tokens)[stack]
-    plain = observe(small(architecture, scale_embeddings=False), tokens)[stack]
-    torch.testing.assert_close(scaled, plain * math.sqrt(32))
-    model = small(architecture, scale_embeddings=False)
-    assert torch.equal(plain, model.embedding.weight[tokens])
+    for scaled, factor in ((True, math.sqrt(32)), (False, 1)):
+        model = small(scale_embeddings=scaled)
+        found = observe(model, tokens)["decoder.token_embedding"]
+        torch.testing.assert_close(found, factor * model.embedding.weight[tokens].detach())
 
 
 @ARCHITECTURES
@@ -160,17 +119,13 @@ def test_what_does_not_fit_is_refused_with_a_sentence(architecture):
     model = small(architecture)
     tokens, *source = inputs(architecture, length=model.n_ctx)
     assert model(tokens, *source).shape == (*tokens.shape, model.d_vocab)
-    longer = padded(tokens, 1)
-    with pytest.raises(ValueError, match=f"{model.n_ctx + 1} tokens do not fit into a context of {model.n_ctx}"):
-        model(longer, *source)
-    if source:
-        with pytest.raises(ValueError, match=f"{model.n_ctx + 1} tokens do not fit into a context of {model.n_ctx}"):
-            model(tokens, longer)
-        with pytest.raises(ValueError, match="an encoder-decoder needs a source"):
-            model(tokens)
-    else:
-        with pytest.raises(ValueError, match="only an encoder-decoder reads a source"):
-            model(tokens, tokens)
+    longer, too_long = padded(tokens, 1), f"{model.n_ctx + 1} tokens do not fit into a context of {model.n_ctx}"
+    refused = [((longer, *source), too_long)]
+    refused += [((tokens, longer), too_long), ((tokens,), "an encoder-decoder needs a source")] if source else []
+    refused += [] if source else [((tokens, tokens), "only an encoder-decoder reads a source")]
+    for arguments, sentence in refused:
+        with pytest.raises(ValueError, match=sentence):
+            model(*arguments)
 
 
 def test_an_unresolved_config_is_refused():
@@ -186,23 +141,15 @@ def test_building_leaves_the_global_generator_alone_and_the_seed_decides():
     assert not torch.equal(first["embedding.weight"], other["embedding.weight"])
 
 
-def test_dropout_is_on_in_training_and_off_in_evaluation():
-    model, tokens = small(dropout=0.5), tokens_of(2, 6)
-    assert torch.equal(model(tokens), model(tokens))
-    torch.testing.assert_close(model(tokens), small(dropout=0.0)(tokens))
-    model.train()
+@torch.no_grad()
+def test_dropout_drops_or_doubles_what_each_sub_layer_adds_in_training_and_nothing_else():
+    """At 0.5 a feature of a sub-layer's output, or of an embedding, reaches the stream doubled or not at all."""
+    model, arguments = small("encoder-decoder", dropout=0.5), inputs("encoder-decoder")
+    assert torch.equal(model(*arguments), small("encoder-decoder")(*arguments))
+    recorder = Recorder()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        assert not torch.equal(model(tokens), model(tokens))
-
-
-def test_dropout_drops_or_doubles_what_each_sub_layer_adds():
-    """At 0.5 a feature of a sub-layer's output, or of an embedding, reaches the stream doubled or not at all."""
-    model, (tokens, source) = small("encoder-decoder", dropout=0.5).train(), inputs("encoder-decoder")
-    recorder = Recorder()
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        model(tokens, source, trace=recorder)
+        model.train()(*arguments, trace=recorder)
     seen = recorder.sites
     embedded = seen["decoder.token_embedding"] + seen["decoder.position_embedding"]
     for added, given in (
@@ -218,14 +165,7 @@ def test_dropout_drops_or_doubles_what_each_sub_layer_adds():
 
 @ARCHITECTURES
 def test_the_feed_forward_layer_can_be_left_out(architecture):
-    model = small(architecture, d_ff=0)
-    assert not [name for name, _ in model.named_parameters() if "feed_forward" in name]
-    arguments = inputs(architecture)
-    assert model(*arguments).isfinite().all()
-    seen = observe(model, arguments[0], source=arguments[1] if len(arguments) > 1 else None)
-    last = "resid_cross" if architecture == "encoder-decoder" else "resid_mid"
-    stack = "encoder" if architecture == "encoder" else "decoder"
-    assert torch.equal(seen[f"{stack}.0.resid_post"], seen[f"{stack}.0.{last}"])
+    assert not [name for name, _ in small(architecture, d_ff=0).named_parameters() if "feed_forward" in name]
 
 
 def test_query_and_key_gain_scales_those_weights_only():

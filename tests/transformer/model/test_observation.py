@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kit.models import ARCHITECTURES, TASK_OF, inputs, small, tokens_of
+from tests.kit.models import ARCHITECTURES, inputs, small, tokens_of
 from transformer.edits import EditError, OverrideMask
 from transformer.edits.heads.zero import AblateHead
 from transformer.network import of_few_words
@@ -22,10 +22,6 @@ CLOSE = {"atol": 1e-5, "rtol": 0}
 def seen_of(architecture, edits=(), **settings):
     model, arguments = small(architecture, **settings), inputs(architecture)
     return model, observe(model, arguments[0], edits, source=arguments[1] if len(arguments) > 1 else None)
-
-
-def module_at(model, site):
-    return model.get_submodule(site)
 
 
 # --- seeing
@@ -67,20 +63,10 @@ def test_every_site_is_there_with_its_shape(architecture):
     assert {site: tuple(value.shape) for site, value in seen.sites.items()} == expected
 
 
-@ARCHITECTURES
-def test_attentions_are_listed_in_the_order_of_the_data(architecture):
-    model, seen = seen_of(architecture)
-    modules = [name for name, _ in model.named_modules() if name.endswith("attention")]
-    assert sorted(seen.attentions()) == sorted(modules)
-    if architecture == "encoder-decoder":
-        assert seen.attentions() == (
-            "encoder.0.self_attention",
-            "encoder.1.self_attention",
-            "decoder.0.self_attention",
-            "decoder.0.cross_attention",
-            "decoder.1.self_attention",
-            "decoder.1.cross_attention",
-        )
+def test_attentions_are_listed_in_the_order_of_the_data():
+    _, seen = seen_of("encoder-decoder")
+    of_decoder = [f"decoder.{layer}.{kind}_attention" for layer in (0, 1) for kind in ("self", "cross")]
+    assert seen.attentions() == ("encoder.0.self_attention", "encoder.1.self_attention", *of_decoder)
 
 
 @pytest.mark.parametrize("positions", ["learned", "alibi", "rotary"])
@@ -100,26 +86,10 @@ def test_the_numbers_follow_from_one_another(architecture, positions):
         weights = torch.exp(scores - scores.amax(-1, keepdim=True)) * mask
         torch.testing.assert_close(pattern, weights / weights.sum(-1, keepdim=True), **CLOSE)
         torch.testing.assert_close(z, torch.einsum("bhqk,bhkd->bhqd", pattern, value), **CLOSE)
-        attention = module_at(model, site)
+        attention = model.get_submodule(site)
         contributions = attention.contributions(z)
         assert contributions.shape == (3, 4, 6, 32)
         torch.testing.assert_close(contributions.sum(1) + attention.out.bias, out, **CLOSE)
-
-
-@ARCHITECTURES
-def test_the_residual_stream_is_a_sum(architecture):
-    _, seen = seen_of(architecture)
-    for site in (name.removesuffix(".resid_pre") for name in seen.sites if name.endswith(".resid_pre")):
-        middle = seen[f"{site}.resid_pre"] + seen[f"{site}.self_attention.out"]
-        assert torch.equal(seen[f"{site}.resid_mid"], middle)
-        if f"{site}.resid_cross" in seen.sites:
-            middle = middle + seen[f"{site}.cross_attention.out"]
-            assert torch.equal(seen[f"{site}.resid_cross"], middle)
-        assert torch.equal(seen[f"{site}.resid_post"], middle + seen[f"{site}.feed_forward.out"])
-    stack = "encoder" if architecture == "encoder" else "decoder"
-    embedded = seen[f"{stack}.token_embedding"] + seen[f"{stack}.position_embedding"]
-    assert torch.equal(seen[f"{stack}.0.resid_pre"], embedded)
-    assert torch.equal(seen[f"{stack}.1.resid_pre"], seen[f"{stack}.0.resid_post"])
 
 
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
@@ -145,9 +115,8 @@ def test_the_stream_is_normalised_once_more_and_read_out(architecture, norm):
 
 def test_a_site_that_is_not_there_is_named_with_those_that_are():
     _, seen = seen_of("decoder")
-    with pytest.raises(
-        KeyError, match=r"no site 'decoder.7.self_attention.pattern'; there are decoder.0.self_attention"
-    ):
+    sentence = "no site 'decoder.7.self_attention.pattern'; there are decoder.0.self_attention"
+    with pytest.raises(KeyError, match=re.escape(sentence)):
         seen["decoder.7.self_attention.pattern"]
 
 
@@ -190,16 +159,6 @@ def test_edits_leave_the_model_and_other_observations_alone(edit):
     assert torch.equal(observe(model, before.tokens).logits, before.logits)
 
 
-def test_an_edit_never_works_in_place():
-    value = torch.randn(2, 4, 6, 8, generator=torch.Generator().manual_seed(0))
-    kept = value.clone()
-    AblateHead("z", 0).apply(value)
-    assert torch.equal(value, kept)
-    mask = torch.ones(1, 1, 6, 6, dtype=torch.bool)
-    OverrideMask.of(np.eye(6, dtype=bool)).apply(mask)
-    assert mask.all()
-
-
 def test_an_overridden_mask_gives_the_pattern_worked_out_by_hand():
     painted = np.zeros((6, 6), dtype=bool)
     painted[0, [0, 5]] = painted[1, 3] = painted[2, :] = painted[4, [0, 1]] = painted[5, 5] = True  # row 3 sees nothing
@@ -228,25 +187,18 @@ def test_an_override_reaches_every_layer_unless_told_otherwise_and_reads_back_as
         assert np.array_equal(seen[f"decoder.{layer}.self_attention.mask"][2, 0].numpy(), painted)
 
 
-def test_an_override_with_the_models_own_mask_changes_nothing():
-    _, plain = seen_of("decoder")
-    _, same = seen_of("decoder", (OverrideMask.of(np.tril(np.ones((6, 6), dtype=bool))),))
-    assert torch.equal(same.logits, plain.logits)
-
-
-@pytest.mark.parametrize("head", range(4))
 @ARCHITECTURES
-def test_a_silenced_head_writes_nothing_and_the_others_what_they_did(architecture, head):
+def test_a_silenced_head_writes_nothing_and_the_others_what_they_did(architecture):
     model, plain = seen_of(architecture)
     site = plain.attentions()[-1]
-    _, seen = seen_of(architecture, (AblateHead(f"{site}.z", head),))
-    attention = module_at(model, site)
-    before, after = attention.contributions(plain[f"{site}.z"]), attention.contributions(seen[f"{site}.z"])
-    assert (after[:, head] == 0).all()
-    others = [other for other in range(4) if other != head]
-    assert torch.equal(after[:, others], before[:, others])
-    torch.testing.assert_close(seen[f"{site}.out"], before[:, others].sum(1) + attention.out.bias, **CLOSE)
-    assert torch.equal(seen[f"{site}.pattern"], plain[f"{site}.pattern"])
+    attention, before = model.get_submodule(site), plain[f"{site}.z"]
+    for head in range(4):
+        seen = observe(model, plain.tokens, (AblateHead(f"{site}.z", head),), source=plain.source)
+        written = attention.contributions(before)
+        written[:, head] = 0
+        assert torch.equal(attention.contributions(seen[f"{site}.z"]), written)
+        torch.testing.assert_close(seen[f"{site}.out"], written.sum(1) + attention.out.bias, **CLOSE)
+        assert torch.equal(seen[f"{site}.pattern"], plain[f"{site}.pattern"])
 
 
 def test_edits_are_applied_together():
@@ -300,7 +252,7 @@ def test_two_threads_with_their_own_edits_do_not_disturb_each_other():
 
     def work(which):
         together.wait()
-        for _ in range(60):
+        for _ in range(15):
             found[which].append(digest(jobs[which]))
 
     threads = [threading.Thread(target=work, args=(which,)) for which in (0, 1)]
@@ -309,11 +261,7 @@ def test_two_threads_with_their_own_edits_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert [set(digests) for digests in found] == [{expected[0]}, {expected[1]}]
-    assert [len(digests) for digests in found] == [60, 60]
-
-
-def test_the_tasks_of_this_file_cover_every_architecture():
-    assert set(TASK_OF) == {"decoder", "encoder", "encoder-decoder"}
+    assert [len(digests) for digests in found] == [15, 15]
 
 
 # --- few words

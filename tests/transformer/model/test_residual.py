@@ -10,24 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
-from dashboard.view.pages import PAGES
-from tests.kit.waiting import PATIENCE
+from tests.kit.pages import ROOT, open_page
 from transformer import checkpoints
 from transformer.__main__ import main
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.circuits import circuits
 from transformer.analysis.heads.inside import look_inside
 from transformer.analysis.stream.attribution import direct_logits
-from transformer.blocks import Block
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.observation import observe
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-ROOT = Path(__file__).resolve().parents[3]
 NONE = "this model has no residual connections"
 TASK_OF = {"decoder": "reverse", "encoder": "reverse-aligned", "encoder-decoder": "reverse-translate"}
 SMALL = {"n_layers": 2, "n_heads": 2, "d_model": 16}
@@ -48,48 +44,23 @@ def seen_by(one: RunConfig):
 CASES = list(itertools.product(TASK_OF, ("pre", "post", "none"), (0, 24)))
 
 
+@pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize(("architecture", "norm", "d_ff"), CASES)
-def test_without_them_a_stream_is_exactly_what_its_last_sub_layer_made(architecture, norm, d_ff):
-    model, seen = seen_by(config(architecture, norm=norm, d_ff=d_ff, residual=False))
-    for stack, layer in itertools.product(("encoder", "decoder"), (0, 1)):
-        block, path = getattr(model, stack, [None, None])[layer], f"{stack}.{layer}"
-        if block is None:
-            continue
-        steps = [("self_attention", block.around_self, "resid_mid")]
-        steps += [("cross_attention", block.around_cross, "resid_cross")] if block.cross else []
-        steps += [("feed_forward", block.around_feed_forward, "resid_post")] if d_ff else []
-        for name, norms, after in steps:
-            assert torch.equal(seen[f"{path}.{after}"], norms.after(seen[f"{path}.{name}.out"])), (path, name)
-        assert torch.equal(seen[f"{path}.resid_post"], seen[f"{path}.{steps[-1][2]}"])
-
-
-@pytest.mark.parametrize(("architecture", "norm", "d_ff"), CASES)
-def test_with_them_the_numbers_are_the_old_ones_bit_for_bit(architecture, norm, d_ff):
-    """Worked out as a block did before it could be without: x + sub-layer(norm(x)), then the norm of a post-norm."""
-    model, seen = seen_by(config(architecture, norm=norm, d_ff=d_ff))
-    for stack, layer in itertools.product(("encoder", "decoder"), (0, 1)):
-        block, path = getattr(model, stack, [None, None])[layer], f"{stack}.{layer}"
-        if block is None:
-            continue
-        x = seen[f"{path}.resid_pre"]
-        x = block.around_self.after(x + seen[f"{path}.self_attention.out"])
-        assert torch.equal(x, seen[f"{path}.resid_mid"])
-        if block.cross:
-            x = block.around_cross.after(x + seen[f"{path}.cross_attention.out"])
-            assert torch.equal(x, seen[f"{path}.resid_cross"])
-        if d_ff:
-            x = block.around_feed_forward.after(x + block.feed_forward(block.around_feed_forward.before(x)))
-        assert torch.equal(x, seen[f"{path}.resid_post"])
-
-
-def test_a_block_of_zeros_keeps_a_stream_or_forgets_it():
-    x = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0))
-    for residual in (True, False):
-        block = Block(ModelConfig(**SMALL, d_ff=24, norm="pre", residual=residual)).eval()
-        for name, weight in block.named_parameters():
-            if ".out." in name or ".down." in name:
-                torch.nn.init.zeros_(weight)
-        assert torch.equal(block(x), x if residual else torch.zeros_like(x))
+def test_a_sub_layer_adds_to_its_stream_and_without_them_makes_it_anew_bit_for_bit(architecture, norm, d_ff, residual):
+    model, seen = seen_by(config(architecture, norm=norm, d_ff=d_ff, residual=residual))
+    for stack in (name for name in ("encoder", "decoder") if hasattr(model, name)):
+        x = seen[f"{stack}.token_embedding"] + seen[f"{stack}.position_embedding"]
+        for layer, block in enumerate(getattr(model, stack)):
+            path = f"{stack}.{layer}"
+            assert torch.equal(x, seen[f"{path}.resid_pre"])
+            steps = [("self_attention", block.around_self, "resid_mid")]
+            steps += [("cross_attention", block.around_cross, "resid_cross")] if block.cross else []
+            steps += [("feed_forward", block.around_feed_forward, "resid_post")] if d_ff else []
+            for name, norms, after in steps:
+                made = seen[f"{path}.{name}.out"]
+                x = norms.after(x + made if residual else made)
+                assert torch.equal(x, seen[f"{path}.{after}"]), (path, name)
+            assert torch.equal(x, seen[f"{path}.resid_post"])
 
 
 def test_the_same_seed_draws_the_same_weights_and_gradients_reach_them_all():
@@ -105,16 +76,13 @@ def test_the_same_seed_draws_the_same_weights_and_gradients_reach_them_all():
 # --- the setting
 
 
-@pytest.mark.parametrize("run", ["reverse", "reverse-translate"])
-def test_a_file_without_the_field_is_a_model_with_them(run):
-    card = json.loads((ROOT / "checkpoints" / run / "run.json").read_text())
+def test_a_card_without_the_field_is_a_model_with_them():
+    card = json.loads((ROOT / "checkpoints" / "reverse-translate" / "run.json").read_text())
     card["config"]["model"].pop("residual", None)
     assert RunConfig.from_dict(card["config"]).model.residual
-    model, _ = checkpoints.load(Run(ROOT / "checkpoints" / run).snapshot())
-    assert all(block.residual for block in model.decoder)
 
 
-def test_the_field_is_kept_and_checked(tmp_path):
+def test_the_field_is_kept(tmp_path):
     one = config(residual=False)
     assert RunConfig.from_dict(json.loads(json.dumps(one.to_dict()))) == one
     checkpoints.save(tmp_path / "m.safetensors", build(one), one)
@@ -171,37 +139,27 @@ def without(tmp_path_factory) -> Path:
     return root
 
 
-@pytest.mark.daily(1)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("page", "query", "said"),
     [
         ("layers", {}, ["rollout counts half of each stream", "its logits are no sum"]),
-        ("inside", {}, ["no straight way leads from its embeddings"]),
         ("information", {}, ["rollout counts half of each stream"]),
         *((page, {}, []) for page in ("overview", "heads", "masks", "edits", "order", "accuracy")),
         *(("questions", {"asked": number}, []) for number in "1345"),
+        ("inside", {"operation": "add"}, ["no straight way leads from its embeddings"]),
     ],
 )
 def test_every_page_opens_and_says_what_it_cannot_show(page, query, said, without, monkeypatch):
     monkeypatch.setattr("dashboard.models.menu.ROOT", without)
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
-    for name, value in {"run": "without", **query}.items():
-        app.query_params[name] = value
-    app.switch_page(PAGES[page].script).run()
-    assert not app.exception
+    app = open_page(page, run="without", **query)
     assert not app.error
     told = [info.value for info in app.info if NONE in info.value.lower()]
     assert len(told) == len(said)
     for sentence, words in zip(told, said, strict=True):
         assert sentence.startswith("This model has no residual connections: ")
         assert words in sentence
-
-
-def test_the_last_step_inside_a_head_says_that_nothing_is_kept(without, monkeypatch):
-    monkeypatch.setattr("dashboard.models.menu.ROOT", without)
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
-    app.query_params["run"], app.query_params["operation"] = "without", "add"
-    app.switch_page(PAGES["inside"].script).run()
-    words = [element.value for element in app.markdown]
-    assert any("what was there is gone" in text for text in words)
-    assert any(r"x \leftarrow \sum_h" in text for text in words)
+    if page == "inside":  # its last step says that nothing is kept
+        written = [element.value for element in app.markdown]
+        assert any("what was there is gone" in text for text in written)
+        assert any(r"x \leftarrow \sum_h" in text for text in written)
