@@ -14,7 +14,7 @@ if not REAL:
     from tests.kit.gpu.standin import StandIn
 
 STAND_INS = ("stand-in cuda", "stand-in mps")
-GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not REAL, reason="no GPU here")])
 ON_A_GPU = pytest.mark.parametrize("where", [pytest.param(STAND_INS[0], marks=pytest.mark.nightly), GPU])
 ON_EVERY_DEVICE = pytest.mark.parametrize(
     "where", [*(pytest.param(each, marks=pytest.mark.nightly) for each in STAND_INS), GPU]

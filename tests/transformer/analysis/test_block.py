@@ -1,7 +1,5 @@
 """What is inside a block: heads side by side, norms and hidden units, against raw weights in double precision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -38,39 +36,37 @@ def passed(name):
     return model, task, block, observe(model, torch.from_numpy(batch.tokens), source=source)
 
 
-def attentions(model, block):
-    return ["self_attention", *(["cross_attention"] if model.get_submodule(block).cross else [])]
+def sublayers(model, block):
+    """The attentions of a block, each with what stands around it and what the stream is before it."""
+    kinds = {"self_attention": ("around_self", "resid_pre"), "cross_attention": ("around_cross", "resid_mid")}
+    if not model.get_submodule(block).cross:
+        del kinds["cross_attention"]
+    return {kind: (getattr(model.get_submodule(block), around), before) for kind, (around, before) in kinds.items()}
 
 
 @EACH
 def test_the_heads_are_those_of_the_weights_and_their_sum_is_the_output(name):
     model, task, block, seen = passed(name)
-    for kind in attentions(model, block):
+    for kind, (around, before) in sublayers(model, block).items():
         site, module = f"{block}.{kind}", model.get_submodule(f"{block}.{kind}")
         for place in (0, 3):
             found = look_at_all_heads(model, task, QUESTION, site, place)
-            stream = double(seen[f"{block}.{'resid_pre' if kind == 'self_attention' else 'resid_mid'}"])[0, place]
-            around = model.get_submodule(block).around_self
-            around = model.get_submodule(block).around_cross if kind == "cross_attention" else around
-            read = normed(stream, around.before)
+            read = normed(double(seen[f"{block}.{before}"])[0, place], around.before)
             np.testing.assert_allclose(found.read, read, atol=1e-5)
             query = double(module.query.weight) @ read + double(module.query.bias)
             np.testing.assert_allclose(found.query.ravel(), query, atol=1e-4)
-            pattern = double(seen[f"{site}.pattern"])[0, :, place]
-            value = double(seen[f"{site}.value"])[0]
-            weight = double(module.out.weight)
+            pattern, value = double(seen[f"{site}.pattern"])[0, :, place], double(seen[f"{site}.value"])[0]
             for head in range(2):
                 z = sum(share * vector for share, vector in zip(pattern[head], value[head], strict=True))
                 np.testing.assert_allclose(found.z[head], z, atol=1e-5)
-                np.testing.assert_allclose(found.written[head], weight[:, 4 * head : 4 * head + 4] @ z, atol=1e-5)
+                written = double(module.out.weight)[:, 4 * head : 4 * head + 4] @ z
+                np.testing.assert_allclose(found.written[head], written, atol=1e-5)
             np.testing.assert_array_equal(found.pattern, pattern.astype(np.float32))
             np.testing.assert_array_equal(found.out, seen[f"{site}.out"][0, place].numpy())
             assert found.deviation < 1e-5
-            lengths = [np.sqrt((each.astype(float) ** 2).sum()) for each in found.written]
-            np.testing.assert_allclose(found.shares, np.array(lengths) / sum(lengths))
-            assert found.shares.sum() == pytest.approx(1)
-            assert len(found.keys) == pattern.shape[1]
-            assert len(found.queries) == seen[f"{site}.pattern"].shape[2]
+            lengths = np.linalg.norm(found.written.astype(float), axis=1)
+            np.testing.assert_allclose(found.shares, lengths / lengths.sum())
+            assert (len(found.queries), len(found.keys)) == seen[f"{site}.pattern"].shape[2:]
 
 
 def test_a_place_beyond_the_end_and_a_sublayer_that_is_not_there_are_errors():
@@ -93,45 +89,38 @@ def test_heads_that_write_nothing_have_equal_shares():
 @EACH
 def test_a_norm_is_its_formula(name):
     model, task, block, seen = passed(name)
-    kinds = [*attentions(model, block), "feed_forward"]
-    boundaries = [f"{block}.resid_pre", f"{block}.resid_mid"]
-    boundaries += [f"{block}.resid_cross"] if len(kinds) == 3 else []
-    boundaries += [f"{block}.resid_post"]
-    for number, kind in enumerate(kinds):
+    around = {kind: each for kind, (each, _) in sublayers(model, block).items()}
+    around["feed_forward"] = model.get_submodule(block).around_feed_forward
+    places = ["pre", "mid", *(["cross"] if "cross_attention" in around else []), "post"]
+    for kind, before, behind in zip(around, places, places[1:], strict=False):
         path = f"{block}.{kind}"
         if model.config.norm == "none":
             with pytest.raises(ConfigError, match="this model has no LayerNorm"):
                 normalise(model, task, QUESTION, path, 1)
             continue
         found = normalise(model, task, QUESTION, path, 1)
-        stream = double(seen[boundaries[number]])[0, 1]
-        around = {"self_attention": "around_self", "cross_attention": "around_cross"}.get(kind, "around_feed_forward")
-        norms = getattr(model.get_submodule(block), around)
+        stream, norm = double(seen[f"{block}.resid_{before}"])[0, 1], around[kind].before
         if model.config.norm == "post":
-            stream = stream * model.config.residual + double(seen[f"{path}.out"])[0, 1]
-        norm = norms.before if model.config.norm == "pre" else norms.after
+            stream, norm = stream * model.config.residual + double(seen[f"{path}.out"])[0, 1], around[kind].after
+            np.testing.assert_array_equal(found.after, seen[f"{block}.resid_{behind}"][0, 1].numpy())
         np.testing.assert_allclose(found.before, stream, atol=1e-5)
         assert found.mean == pytest.approx(sum(stream) / len(stream), abs=1e-5)
         assert found.spread == pytest.approx(np.sqrt(((stream - stream.mean()) ** 2).mean()), abs=1e-5)
         assert found.standard.mean() == pytest.approx(0, abs=1e-6)
         np.testing.assert_allclose(found.gain * found.standard + found.shift, found.after, atol=1e-4)
         np.testing.assert_allclose(found.after, normed(stream, norm), atol=1e-4)
-        if model.config.norm == "post":
-            np.testing.assert_array_equal(found.after, seen[boundaries[number + 1]][0, 1].numpy())
 
 
 @EACH
 def test_hidden_units_are_those_of_the_weights(name):
     model, task, block, seen = passed(name)
-    reads = f"{block}.resid_{'cross' if len(attentions(model, block)) == 2 else 'mid'}"
     module = model.get_submodule(block)
+    layer, reads = module.feed_forward, f"{block}.resid_{'cross' if module.cross else 'mid'}"
     x = normed(double(seen[reads])[0, 2], module.around_feed_forward.before)
-    layer = module.feed_forward
     hidden = np.maximum(double(layer.up.weight) @ x + double(layer.up.bias), 0)
-    found = fire(model, task, QUESTION, block, 2)
+    found, columns = fire(model, task, QUESTION, block, 2), double(layer.down.weight)
     np.testing.assert_allclose(found.hidden, hidden, atol=1e-4)
-    columns = double(layer.down.weight)
-    np.testing.assert_allclose(found.lengths, [np.linalg.norm(columns[:, i] * hidden[i]) for i in range(12)], atol=1e-4)
+    np.testing.assert_allclose(found.lengths, np.linalg.norm(columns * hidden, axis=0), atol=1e-4)
     np.testing.assert_allclose(found.out, columns @ hidden + double(layer.down.bias), atol=1e-4)
     assert found.firing == (hidden > 0).sum()
 
@@ -140,17 +129,13 @@ def test_hidden_units_are_those_of_the_weights(name):
 def test_firing_is_counted_over_all_positions_but_padding(name, monkeypatch):
     monkeypatch.setattr("transformer.analysis.batches.HELD", 20_000)  # in several parts
     model, task, block, _ = passed(name)
-    questions = [np.array(each) for each in ([3, 1, 4], [1, 5, 9, 2, 6], [5], [3, 5, 8, 9])]
+    questions = [np.array(each) for each in ([3, 1, 4], [1, 5, 9, 2, 6], [5])]
     found = count_firing(model, task.encode(questions), block)
-    counts, positions = np.zeros(12, dtype=int), 0
-    for question in questions:
-        for place in range(len(question) * (2 if name == "pre" else 1)):
-            counts += fire(model, task, question, block, place).hidden > 0
-            positions += 1
+    places = [(each, i) for each in questions for i in range(len(each) * (2 if name == "pre" else 1))]
+    counts = sum((fire(model, task, each, block, i).hidden > 0).astype(int) for each, i in places)
     np.testing.assert_array_equal(found.counts, counts)
-    assert (found.positions, found.sequences) == (positions, 4)
-    assert found.never == (counts == 0).sum()
-    np.testing.assert_allclose(found.shares, counts / positions)
+    assert (found.positions, found.sequences, found.never) == (len(places), 3, (counts == 0).sum())
+    np.testing.assert_allclose(found.shares, counts / len(places))
 
 
 def test_a_unit_that_cannot_fire_never_does_and_a_model_without_units_says_so():
@@ -160,10 +145,8 @@ def test_a_unit_that_cannot_fire_never_does_and_a_model_without_units_says_so():
     found = count_firing(model, task.encode([QUESTION]), block)
     assert found.counts[5] == 0
     assert found.never >= 1
-    model, config = random_model("reverse", d_ff=0)
-    for ask in (
-        lambda: fire(model, config.build_task(), QUESTION, "decoder.0", 0),
-        lambda: count_firing(model, config.build_task().encode([QUESTION]), "decoder.0"),
-    ):
-        with pytest.raises(ConfigError, match="this model has no feed-forward layers"):
-            ask()
+    model, _ = random_model("reverse", d_ff=0)
+    with pytest.raises(ConfigError, match="this model has no feed-forward layers"):
+        fire(model, task, QUESTION, "decoder.0", 0)
+    with pytest.raises(ConfigError, match="this model has no feed-forward layers"):
+        count_firing(model, task.encode([QUESTION]), "decoder.0")

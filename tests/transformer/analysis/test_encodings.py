@@ -3,6 +3,7 @@
 import cmath
 import copy
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,11 +37,9 @@ from transformer.positions import ENCODINGS
 SIZES = pytest.mark.parametrize(("length", "width", "base"), [(1, 2, 10), (9, 6, 100), (40, 16, 1_000_000)])
 
 
+@cache
 def model_with(positions: str, length: int = 5, **shape):
     return build(RunConfig(task=TaskConfig(length=length), model=ModelConfig(positions=positions, **shape))).eval()
-
-
-# --- tables
 
 
 @pytest.mark.parametrize("own", ["sinusoidal", "learned"])
@@ -59,25 +58,21 @@ def test_sinusoidal_is_the_formula_of_the_paper(own):
 
 def test_a_learned_table_is_the_models_own_weights():
     model = model_with("learned")
-    with torch.no_grad():
-        model.positions.get_parameter("table").copy_(torch.arange(10 * 64).reshape(10, 64))
     table = table_of(model, "learned")
-    assert np.array_equal(table.values, np.arange(640, dtype=np.float32).reshape(10, 64))
-    assert table.note == ""
+    assert np.array_equal(table.values, model.positions.get_parameter("table").detach().numpy())
+    assert (table.values.shape, table.note) == ((10, 64), "")
 
 
 def test_the_compiled_models_table_tells_every_position_apart():
-    table = table_of(compiled_reverser(4), "learned").values
-    place = slice(12, 20)
+    table, place = table_of(compiled_reverser(4), "learned").values, range(12, 20)
     assert np.array_equal(table[:, place], np.eye(8))
-    assert np.array_equal(np.delete(table, np.arange(12, 20), axis=1), np.zeros((8, table.shape[1] - 8)))
+    assert not np.delete(table, place, axis=1).any()
 
 
 def test_a_learned_table_that_is_not_the_models_is_untrained_and_says_so():
-    model = model_with("sinusoidal")
-    table = table_of(model, "learned")
+    table, again = (table_of(model_with("sinusoidal"), "learned") for _ in range(2))
     assert table.note == "Not this model's: untrained, as it is drawn before the first step."
-    assert np.array_equal(table.values, table_of(model, "learned").values)
+    assert np.array_equal(table.values, again.values)
     assert abs(table.values.mean()) < 0.1
     assert table.values.std() == pytest.approx(1, abs=0.1)
 
@@ -93,24 +88,16 @@ def test_looking_draws_nothing_from_the_random_numbers_of_others():
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-@pytest.mark.parametrize("own", ["learned", "rotary", "none"])
-def test_every_encoding_can_be_looked_at_beside_every_model(own, name):
+def test_every_encoding_can_be_looked_at_beside_every_model(name):
     """One row a position, numbers only, and columns that have a name; 2 · length positions for a continuation."""
-    table = table_of(model_with(own), name)
-    assert table.values.shape[0] == 10
-    assert table.values.shape[1] >= 1
-    assert np.isfinite(table.values).all()
-    assert table.columns.startswith(table.short)
-    assert table.short
-    assert isinstance(table.values, np.ndarray)
-
-
-@pytest.mark.parametrize("name", POSITIONS)
-@pytest.mark.parametrize(("d_model", "n_heads"), [(4, 4), (6, 2), (3, 1)])
-def test_heads_of_an_odd_width_can_be_looked_at_too(name, d_model, n_heads):
-    values = table_of(model_with("learned", d_model=d_model, n_heads=n_heads), name).values
-    assert values.shape[1] >= 1
-    assert np.isfinite(values).all()
+    shapes = [{"d_model": d_model, "n_heads": n_heads} for d_model, n_heads in ((4, 4), (6, 2), (3, 1))]  # odd widths
+    for own, shape in [*(("learned", shape) for shape in shapes), ("learned", {}), ("rotary", {}), ("none", {})]:
+        table = table_of(model_with(own, **shape), name)
+        assert table.values.shape[0] == 10
+        assert table.values.shape[1] >= 1
+        assert np.isfinite(table.values).all()
+        assert table.columns.startswith(table.short)
+        assert table.short
 
 
 def test_without_positions_all_are_alike():
@@ -118,31 +105,10 @@ def test_without_positions_all_are_alike():
     assert (values == values[:1]).all()
 
 
-def test_a_longer_model_begins_with_the_same_waves():
-    short, long = (table_of(model_with("sinusoidal", length), "sinusoidal").values for length in (3, 9))
-    assert np.array_equal(long[:6], short)
-
-
-# --- similarity
-
-
 def test_similarity_is_every_inner_product():
     table = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    found = similarity(table)
-    for one in range(6):
-        for other in range(6):
-            product = sum(float(a) * float(b) for a, b in zip(table[one], table[other], strict=True))
-            assert found[one, other] == pytest.approx(product, abs=1e-5)
-
-
-def test_sinusoidal_similarity_depends_on_the_distance_alone():
-    """sin a sin b + cos a cos b = cos(a - b), summed over the pairs: the diagonal is d_model / 2."""
-    found = similarity(table_of(model_with("sinusoidal", length=20), "sinusoidal").values)
-    assert np.allclose(np.diag(found), 32, atol=1e-4)
-    for distance in range(1, 40):
-        expected = sum(math.cos(distance / 10_000 ** (2 * pair / 64)) for pair in range(32))
-        assert np.allclose(np.diag(found, distance), expected, atol=1e-4)
-        assert np.allclose(np.diag(found, -distance), expected, atol=1e-4)
+    products = [[sum(float(a) * float(b) for a, b in zip(one, other, strict=True)) for other in table] for one in table]
+    np.testing.assert_allclose(similarity(table), products, atol=1e-5)
 
 
 def test_neighbours_look_alike_in_waves_and_not_in_what_is_learned():
@@ -153,13 +119,6 @@ def test_neighbours_look_alike_in_waves_and_not_in_what_is_learned():
         alike[name] = np.abs(np.diag(found, 1)).mean() / np.diag(found).mean()
     assert alike["sinusoidal"] > 0.9
     assert alike["learned"] < 0.25
-
-
-@pytest.mark.parametrize("positions", [1, 2, 512])
-def test_similarity_of_few_and_of_many(positions):
-    found = similarity(np.ones((positions, 3), dtype=np.float32))
-    assert found.shape == (positions, positions)
-    assert (found == 3).all()
 
 
 def test_a_profile_is_counted_over_all_pairs_at_a_distance():
@@ -175,9 +134,6 @@ def test_spread_is_the_greatest_difference_on_one_diagonal():
     assert spread(np.array([[1.0, 2, 3], [4, 1, 2]])) == 0
     assert spread(np.array([[1.0, 2, 3], [4, 1.5, 9]])) == 7
     assert spread(np.array([[5.0]])) == 0
-
-
-# --- pairs that turn
 
 
 @SIZES
@@ -242,14 +198,11 @@ def test_one_matrix_takes_every_position_a_step_further(name, steps, width, base
     assert (matrix[pair[:, None] != pair[None, :]] == 0).all()
 
 
-@SIZES
 @pytest.mark.parametrize("name", TURNING)
+@pytest.mark.parametrize(("length", "width", "base"), [(2, 2, 10), (9, 6, 100), (40, 16, 1_000_000)])
 def test_what_a_matrix_misses_is_found_wherever_it_is(name, length, width, base):
-    if length == 1:
-        length = 2
-    table, matrix = turning_table(name, length, width, base).values, shift(name, 1, width, base)
+    table, matrix = turning_table(name, length, width, base).values.copy(), shift(name, 1, width, base)
     assert deviation(table, matrix, 1) < 1e-12
-    table = table.copy()
     table[-1, -1] += 0.25
     assert deviation(table, matrix, 1) == pytest.approx(0.25)
 
@@ -263,9 +216,6 @@ def test_rotary_scores_are_those_of_the_encoding_that_models_use():
     rotary = ENCODINGS["rotary"](n_ctx=12, d_model=8, n_heads=1)
     queries, keys = (rotary.rotate(torch.tensor(x).expand(12, 8)).double().numpy() for x in (query, key))
     assert scores == pytest.approx(queries @ keys.T, abs=1e-5)
-
-
-# --- a step of any table
 
 
 def test_a_linear_recurrence_is_found_and_holds_for_steps_not_seen():
@@ -299,9 +249,6 @@ def test_few_steps_are_hit_whatever_they_are_and_prove_nothing():
     assert fit_shift(np.zeros((3, 2)), 1).missed == 0
 
 
-# --- ALiBi
-
-
 @pytest.mark.parametrize("n_heads", [1, 4, 8, 12])
 def test_slopes_and_penalties_are_those_of_the_encoding(n_heads):
     found = slopes(n_heads)
@@ -313,30 +260,24 @@ def test_slopes_and_penalties_are_those_of_the_encoding(n_heads):
         assert matrix == pytest.approx(bias[head])
 
 
-# --- what is added to what
-
-
-@pytest.mark.parametrize("own", ["learned", "sinusoidal", "rotary"])
 @pytest.mark.parametrize("name", POSITIONS)
-def test_lengths_are_roots_of_sums_of_squares(own, name):
-    model = model_with(own, d_model=16, n_heads=2)
-    found = lengths_of(model, name)
-    weights = model.embedding.weight.detach().numpy().tolist()
-    assert found.tokens.tolist() == pytest.approx([math.sqrt(sum(w * w for w in row)) for row in weights[:-1]])
-    assert (found.factor, found.scaled) == (4, True)
-    if name == "sinusoidal":  # each of the eight pairs is one long
-        assert found.positions.tolist() == pytest.approx([math.sqrt(8)] * 10)
-    elif name == "learned":
-        rows = table_of(model, name).values.tolist()
-        assert found.positions.tolist() == pytest.approx([math.sqrt(sum(w * w for w in row)) for row in rows])
-    else:
-        assert found.positions is None
+def test_lengths_are_roots_of_sums_of_squares(name):
+    for own in ("learned", "rotary"):
+        model = model_with(own, d_model=16, n_heads=2)
+        found = lengths_of(model, name)
+        weights = model.embedding.weight.detach().double().numpy()[:-1]
+        assert found.tokens == pytest.approx(np.sqrt((weights**2).sum(axis=1)))
+        assert (found.factor, found.scaled) == (4, True)
+        if name in ("sinusoidal", "learned"):
+            rows = table_of(model, name).values.astype(float)
+            assert found.positions == pytest.approx(np.sqrt((rows**2).sum(axis=1)))
+        else:
+            assert found.positions is None
 
 
 def test_the_compiled_models_vectors_are_one_long_and_not_scaled():
     found = lengths_of(compiled_reverser(4), "learned")
-    assert (found.tokens == 1).all()
-    assert (found.positions == 1).all()
+    assert {*found.tokens, *found.positions} == {1}
     assert not found.scaled
 
 
@@ -348,17 +289,23 @@ def test_why_embeddings_are_scaled(d_model):
     assert found.positions.mean() == pytest.approx(math.sqrt(d_model), rel=0.1)
 
 
-# --- without positions
+MIXED = {"d_model": 16, "n_heads": 2, "d_ff": 8}
+OWN = pytest.mark.parametrize("own", ["learned", "rotary", "alibi", "none"])
+TASK = pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
 
 
-@pytest.mark.parametrize("own", ["learned", "rotary", "alibi", "none"])
-@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
-def test_without_positions_and_masks_order_does_not_exist(own, task):
-    shape = {"positions": own, "d_model": 16, "n_heads": 2, "d_ff": 8}
-    config = RunConfig(task=TaskConfig(task=task, length=5), model=ModelConfig(**shape))
-    model = build(config)
-    tokens, before = torch.tensor([3, 1, 4, 1, 5]), {k: v.clone() for k, v in model.state_dict().items()}
+def reader(own, task):
+    """A model, what it reads, and its weights as they are before somebody looks at it."""
+    model = build(RunConfig(task=TaskConfig(task=task, length=5), model=ModelConfig(positions=own, **MIXED)))
     source = torch.tensor([2, 7, 1]) if task == "reverse-translate" else None
+    return model, torch.tensor([3, 1, 4, 1, 5]), source, {k: v.clone() for k, v in model.state_dict().items()}
+
+
+@pytest.mark.daily(4)
+@OWN
+@TASK
+def test_without_positions_and_masks_order_does_not_exist(own, task):
+    model, tokens, source, before = reader(own, task)
     found = read_backwards(model, tokens, source, everything_seen=True)
     assert found.moved < 1e-12
     masked = read_backwards(model, tokens, source, everything_seen=False)
@@ -366,21 +313,19 @@ def test_without_positions_and_masks_order_does_not_exist(own, task):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
     # A model that is built without positions and without a mask, with the same weights, says the same.
-    shape = {**shape, "positions": "none", "mask": "full"}
-    bag = build(RunConfig(task=config.task, model=ModelConfig(**shape)))
+    shape = ModelConfig(positions="none", mask="full", **MIXED)
+    bag = build(RunConfig(task=TaskConfig(task=task, length=5), model=shape))
     bag.load_state_dict({name: value for name, value in before.items() if not name.startswith("positions.")})
     with torch.no_grad():
         says = bag.double()(tokens.flip(0)[None], None if source is None else source.flip(0)[None])[0]
     assert found.backwards == pytest.approx(says.numpy(), abs=1e-12)
 
 
-@pytest.mark.parametrize("own", ["learned", "rotary", "alibi", "none"])
-@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+@pytest.mark.daily(4)
+@OWN
+@TASK
 def test_the_last_token_gets_the_same_from_any_order_without_positions(own, task):
-    shape = {"positions": own, "d_model": 16, "n_heads": 2, "d_ff": 8}
-    model = build(RunConfig(task=TaskConfig(task=task, length=5), model=ModelConfig(**shape)))
-    before = {k: v.clone() for k, v in model.state_dict().items()}
-    tokens, source = torch.tensor([3, 1, 4, 1, 5]), torch.tensor([2, 7, 1]) if task == "reverse-translate" else None
+    model, tokens, source, before = reader(own, task)
     found = read_in_two_orders(model, tokens, source)
     without, told = found.moved
     assert found.told.shape == found.untold.shape == (2, 16)

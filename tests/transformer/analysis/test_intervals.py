@@ -1,11 +1,9 @@
 """Intervals against examples and tables that others printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from transformer.analysis.intervals import mean_interval, t95
+from transformer.analysis.intervals import mean_interval, t95, wilson
 
 
 def test_the_interval_of_a_mean_is_student_s() -> None:
@@ -21,3 +19,27 @@ def test_the_interval_of_a_mean_is_student_s() -> None:
 )
 def test_student_s_t_is_that_of_the_tables(freedom: int, printed: float) -> None:
     assert t95(freedom) == pytest.approx(printed, abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("correct", "total", "low", "high"),
+    [
+        (0, 10, 0.0, 0.2775),  # the textbook's rows (Newcombe, 1998, and Brown, Cai and DasGupta, 2001)
+        (10, 10, 0.7225, 1.0),
+        (5, 10, 0.2366, 0.7634),
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_s_interval_of_a_share_is_the_textbooks(correct: int, total: int, low: float, high: float) -> None:
+    assert wilson(correct, total) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+@pytest.mark.parametrize(("total", "z"), [(100, 1.959964), (10_000, 1.959964), (100, 4.0)])
+def test_wilson_s_bounds_are_the_shares_of_which_the_observed_one_is_z_standard_errors_away(total, z) -> None:
+    share = np.array([0, 0.01, 0.5, 0.99, 1])
+    low, high = wilson(share * total, total, z)
+    assert ((low >= 0) & (low <= share) & (share <= high) & (high <= 1)).all()
+    for bound in (low, high):
+        assert abs(share - bound) == pytest.approx(z * np.sqrt(bound * (1 - bound) / total))

@@ -12,7 +12,7 @@ import pytest
 import transformer.analysis
 from tests.kit import texts
 from tests.kit.gpu.analyses import LAWFUL, NOT_RUN, OF_TEXTS
-from tests.kit.gpu.devices import ON_EVERY_DEVICE, present
+from tests.kit.gpu.devices import GPU, ON_EVERY_DEVICE, STAND_INS, present
 from tests.kit.numbers.leaves import leaves
 from tests.kit.numbers.rounding import SHIPPED, near
 from transformer.model import build
@@ -45,8 +45,16 @@ def assert_alike(found, expected):
             assert np.array_equal(value, expected[name]), name
 
 
-@ON_EVERY_DEVICE
-@pytest.mark.parametrize("name", [*LAWFUL, *OF_TEXTS])
+NAMES = [*LAWFUL, *OF_TEXTS]
+CUDA, MPS = (pytest.param(each, marks=pytest.mark.nightly) for each in STAND_INS)
+PLACES = [(MPS, NAMES), (CUDA, NAMES[::9]), (GPU, NAMES)]
+"""No analysis asks which kind of device it has, and MPS, which has no float64, is the stricter one."""
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [pytest.param(name, *place.values, marks=place.marks) for place, names in PLACES for name in names],
+)
 def test_a_model_is_looked_at_where_it_is(name, where):
     expected = on_the_cpu(name)
     model, task = model_and_task(name)

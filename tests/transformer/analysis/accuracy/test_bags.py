@@ -1,7 +1,5 @@
 """The ceiling of a model that sees a bag, against every question there is, and the law that makes it a ceiling."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter, defaultdict
 
@@ -27,20 +25,18 @@ def enumerated(length: int, symbols: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("length", "symbols"), [(1, 2), (2, 2), (2, 5), (3, 2), (3, 3), (4, 3), (5, 2), (6, 3), (4, 5)]
-)
+@pytest.mark.parametrize(("length", "symbols"), [(1, 2), (2, 5), (3, 3), (4, 3), (5, 2), (6, 2), (4, 4)])
 def test_no_guess_from_a_bag_is_better(length, symbols):
     assert bag_ceiling(length, symbols) == pytest.approx(enumerated(length, symbols), abs=1e-12)
 
 
 def test_the_last_symbol_is_known_and_the_first_is_a_guess():
-    """One symbol is left: it is the one that the bag holds an odd number of times."""
+    """One symbol is left: it is the one that the bag holds an odd number of times. The first: the most frequent."""
     most = bag_ceiling(8, 10)
     assert most[-1] == pytest.approx(1)
-    rng = np.random.default_rng(0)
-    mode = np.mean([np.bincount(question).max() / 8 for question in rng.integers(0, 10, (20_000, 8))])
-    assert most[0] == pytest.approx(mode, abs=0.005)  # before anything is said: the most frequent symbol
+    questions = np.random.default_rng(0).integers(0, 10, (20_000, 8))
+    mode = (questions[:, :, None] == np.arange(10)).sum(axis=1).max(axis=1).mean() / 8
+    assert most[0] == pytest.approx(mode, abs=0.005)
 
 
 @pytest.mark.parametrize("positions", ["none", "learned", "alibi"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from transformer import masks
-from transformer.analysis.accuracy.ceilings import ceiling_of_mask
+from transformer.analysis.accuracy.ceilings import ceiling_of_mask, reachable
 from transformer.analysis.accuracy.reachability import flow, flow_of_mask, least_layers, needed_by
 from transformer.tasks import TASKS
 
@@ -48,13 +48,16 @@ def cases(draw):
 
 @hypothesis.given(cases())
 @hypothesis.settings(max_examples=60, deadline=None)
-def test_a_flow_is_all_paths_and_nothing_else(case):
+def test_a_flow_is_all_paths_and_their_beginnings_are_what_is_reachable(case):
     mask, n_layers, target, needed, cross, source = case
     found = flow(mask, n_layers, target, needed, cross=cross, source=source)
     walked = paths(target, n_layers, mask, cross, source)
     width = 0 if cross is None else cross.shape[1]
     from_needed = [path for path in walked if needed[path[0][2] + (width if path[0][0] == "tokens" else 0)]]
     assert found.arrives == bool(from_needed)
+    slots = [*(("source", 0, place) for place in range(width)), *(("tokens", 0, place) for place in range(len(mask)))]
+    reached = reachable(mask, n_layers, cross=cross, source=source)[target]
+    assert {slots[slot] for slot in np.flatnonzero(reached)} == {path[0] for path in walked}
 
     nodes = {node for path in walked for node in path}
     carrying = {node for path in from_needed for node in path}
@@ -77,8 +80,6 @@ def test_a_flow_is_all_paths_and_nothing_else(case):
 
 
 # --- how many layers it takes
-
-
 def least(task, mask, length):
     return [least_layers(task, masks.parse(mask), length, i) for i in range(len(task.target_names(length)))]
 
@@ -89,20 +90,18 @@ def test_through_a_window_the_mirror_image_takes_its_distance_over_the_width(wid
     assert least(task, f"sliding-window:{width}", 9) == [-(-abs(8 - 2 * i) // width) for i in range(9)]
 
 
-def test_under_a_causal_mask_the_first_half_never_arrives():
-    assert least(TASKS["reverse-aligned"](), "causal", 8) == [-1] * 4 + [1] * 4
-    assert least(TASKS["reverse"](), "causal", 8) == [-1] * 7 + [0] + [1] * 7 + [1]
-
-
-def test_a_hidden_separator_hides_nothing_that_is_needed():
-    hidden = masks.parse("hide:9")
-    assert not hidden.matrix(16)[9:, 8].any()
-    assert least(TASKS["reverse"](), "hide:9", 8) == [-1] * 7 + [0] + [1] * 8
-    assert least(TASKS["reverse"](), "hide:8", 8)[8:] == [-1] + [1] * 7
-
-
-def test_an_encoder_hands_everything_over_in_one_layer():
-    assert least(TASKS["reverse-translate"](), "sliding-window:0", 8) == [1] * 8
+@pytest.mark.parametrize(
+    ("name", "mask", "layers"),
+    [
+        ("reverse-aligned", "causal", [-1] * 4 + [1] * 4),
+        ("reverse", "causal", [-1] * 7 + [0] + [1] * 8),
+        ("reverse", "hide:9", [-1] * 7 + [0] + [1] * 8),  # a hidden separator hides nothing that is needed
+        ("reverse", "hide:8", [-1] * 7 + [0, -1] + [1] * 7),
+        ("reverse-translate", "sliding-window:0", [1] * 8),  # an encoder hands everything over in one layer
+    ],
+)
+def test_what_can_arrive_takes_one_layer_and_what_is_hidden_never_arrives(name, mask, layers):
+    assert least(TASKS[name](), mask, 8) == layers
 
 
 @pytest.mark.daily(2)

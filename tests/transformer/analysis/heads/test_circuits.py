@@ -1,7 +1,5 @@
 """A head's circuits: against loops over the weights, and against what the model does when it runs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -32,7 +30,6 @@ def slices(model: Transformer, head: Head) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("task", "site"),
     [
-        ("reverse", SELF),
         ("reverse", "decoder.1.self_attention"),
         ("reverse-aligned", "encoder.1.self_attention"),
         ("reverse-translate", CROSS),
@@ -77,38 +74,32 @@ def bare(**model: object) -> Transformer:
     return network
 
 
-def test_without_positions_the_scores_of_a_pass_are_the_circuit() -> None:
-    model = bare(positions="none")
-    tokens = torch.tensor([[3, 1, 4, 10, 4, 1]])
-    seen = observe(model, tokens)
+TOKENS = torch.tensor([[3, 1, 4, 10, 4, 1]])
+
+
+@pytest.mark.parametrize(("positions", "come"), [("none", "nowhere"), ("alibi", "bias"), ("rotary", "rotation")])
+def test_the_scores_of_a_pass_are_the_circuit(positions: str, come: str) -> None:
+    """And the bias of ALiBi; rotary's hold where a query looks at its own place."""
+    model = bare(positions=positions)
+    seen = observe(model, TOKENS)
     for head in (0, 1):
-        circuit = circuits(model, Head(SELF, head))
-        expected = circuit.qk_tokens[np.ix_(tokens[0], tokens[0])]
-        np.testing.assert_allclose(seen[f"{SELF}.scores"][0, head].numpy(), expected, atol=1e-4)
-        assert circuit.qk_positions is None
-        assert circuit.positions_from == "nowhere"
-
-
-def test_alibi_adds_its_bias_and_rotary_holds_at_the_same_place() -> None:
-    model, tokens = bare(positions="alibi"), torch.tensor([[3, 1, 4, 10, 4, 1]])
-    circuit = circuits(model, Head(SELF, 1))
-    expected = circuit.qk_tokens[np.ix_(tokens[0], tokens[0])] + circuit.qk_positions[:6, :6]
-    np.testing.assert_allclose(observe(model, tokens)[f"{SELF}.scores"][0, 1].numpy(), expected, atol=1e-4)
-    assert circuit.positions_from == "bias"
-    assert circuit.qk_positions[0, 5] == pytest.approx(-5 * 2**-8)
-    model = bare(positions="rotary")
-    circuit = circuits(model, Head(SELF, 1))
-    scores = observe(model, tokens)[f"{SELF}.scores"][0, 1].numpy()
-    np.testing.assert_allclose(np.diagonal(scores), np.diagonal(circuit.qk_tokens)[tokens[0]], atol=1e-4)
-    assert (circuit.qk_positions, circuit.positions_from) == (None, "rotation")
+        circuit, scores = circuits(model, Head(SELF, head)), seen[f"{SELF}.scores"][0, head].numpy()
+        expected = circuit.qk_tokens[np.ix_(TOKENS[0], TOKENS[0])]
+        if positions == "alibi":
+            assert circuit.qk_positions[0, 5] == pytest.approx(-5 * 2 ** (-4 * (head + 1)))
+            expected = expected + circuit.qk_positions[:6, :6]
+        else:
+            assert circuit.qk_positions is None
+        if positions == "rotary":
+            scores, expected = np.diagonal(scores), np.diagonal(expected)
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+        assert circuit.positions_from == come
 
 
 def test_silencing_a_head_takes_away_what_its_ov_circuit_says() -> None:
-    model, tokens = bare(positions="none"), torch.tensor([[3, 1, 4, 10, 4, 1]])
-    whole = observe(model, tokens)
-    without = observe(model, tokens, (AblateHead(f"{SELF}.z", 1),))
-    pattern = whole[f"{SELF}.pattern"][0, 1].numpy()
-    expected = pattern @ circuits(model, Head(SELF, 1)).ov_tokens[tokens[0]]
+    model = bare(positions="none")
+    whole, without = observe(model, TOKENS), observe(model, TOKENS, (AblateHead(f"{SELF}.z", 1),))
+    expected = whole[f"{SELF}.pattern"][0, 1].numpy() @ circuits(model, Head(SELF, 1)).ov_tokens[TOKENS[0]]
     np.testing.assert_allclose((whole.logits - without.logits)[0, :, :-1].numpy(), expected, atol=1e-4)
 
 

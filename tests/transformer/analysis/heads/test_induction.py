@@ -53,49 +53,32 @@ class ByHand(Network):
         return logits
 
 
-def blocks(rng: np.random.Generator, many: int) -> np.ndarray:
-    return np.stack([rng.permutation(SYMBOLS)[:BLOCK] for _ in range(many)])
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def by_hand() -> induction.Repetition:
     rng = np.random.default_rng(3)
-    first = blocks(rng, 5)
-    other = (first + 7) % SYMBOLS
-    return measure_repetition(ByHand().eval(), SEP, first, other)
+    first = np.stack([rng.permutation(SYMBOLS)[:BLOCK] for _ in range(5)])
+    return measure_repetition(ByHand().eval(), SEP, first, (first + 7) % SYMBOLS)
 
 
-def test_a_head_that_carries_on_scores_one_and_a_head_that_looks_back_one(by_hand: induction.Repetition) -> None:
+def test_a_head_that_carries_on_or_looks_back_scores_one_and_by_distance_alone_it_gets_no_name(by_hand) -> None:
     np.testing.assert_allclose(by_hand.induction.mean[:3], [1, 0, 1])
     np.testing.assert_allclose(by_hand.previous.mean[:3], [0, 1, 0])
-    queries = range(BLOCK + 1, 2 * BLOCK)  # SEP stands at 0, the second block from BLOCK + 1 on
-    even = sum(1 / (query + 1) for query in queries) / len(queries)
-    for score in (by_hand.induction, by_hand.previous):
-        assert score.mean[3] == pytest.approx(even)
+    even = np.mean([1 / (query + 1) for query in range(BLOCK + 1, 2 * BLOCK)])  # the second block; SEP stands at 0
+    assert [each.mean[3] for each in (by_hand.induction, by_hand.previous)] == pytest.approx([even, even])
     np.testing.assert_allclose(by_hand.even, even, rtol=1e-6)
-
-
-def test_a_head_that_goes_by_distance_alone_gets_no_name(by_hand: induction.Repetition) -> None:
     assert by_hand.unrepeated.mean[2] == 1
     assert by_hand.unrepeated.mean[0] < 0.5
     assert [by_hand.name(head) for head in by_hand.heads] == [INDUCTION, PREVIOUS, NEITHER, NEITHER]
 
 
-def test_a_name_needs_the_whole_interval_beyond_the_margin() -> None:
-    def at(mean: float, half: float) -> Estimate:
-        return Estimate(np.array([mean]), np.array([mean - half]), np.array([mean + half]), 9)
-
-    head = Head("decoder.0.self_attention", 0)
-    for mean, half, rival, name in (
-        (0.7, 0.1, 0.35, INDUCTION),
-        (0.7, 0.1, 0.42, NEITHER),
-        (0.45, 0.1, 0.0, NEITHER),
-        (0.41, 0.0, 0.2, INDUCTION),
-    ):
-        nats = np.ones((9, 2))
-        scores = at(mean, half), at(rival, 0.0), at(0.0, 0.0)
-        found = induction.Repetition((head,), 2, 9, *scores, np.zeros(1), *[nats] * 3)
-        assert found.name(head) == name
+@pytest.mark.parametrize(
+    ("mean", "half", "rival", "name"),
+    [(0.7, 0.1, 0.35, INDUCTION), (0.7, 0.1, 0.42, NEITHER), (0.45, 0.1, 0.0, NEITHER), (0.41, 0.0, 0.2, INDUCTION)],
+)
+def test_a_name_needs_the_whole_interval_beyond_the_margin(mean: float, half: float, rival: float, name: str) -> None:
+    estimates = [Estimate(*np.array([[m], [m - h], [m + h]]), 9) for m, h in ((mean, half), (rival, 0.0), (0.0, 0.0))]
+    head, nats = Head("decoder.0.self_attention", 0), np.ones((9, 2))
+    assert induction.Repetition((head,), 2, 9, *estimates, np.zeros(1), *[nats] * 3).name(head) == name
 
 
 def test_what_is_copied_is_cheap(by_hand: induction.Repetition) -> None:
@@ -144,9 +127,6 @@ def test_a_law_is_read_too_and_what_says_no_next_token_is_not() -> None:
         other = RunConfig(task=TaskConfig(**shape))
         with pytest.raises(ConfigError, match="induction"):
             find_induction(build(other).eval(), other.build_task())
-
-
-# Distances
 
 
 def test_attention_by_distance_is_counted_cell_by_cell() -> None:

@@ -1,9 +1,10 @@
 """Kinds of token: which keys are of which kind, the shares of constructed patterns, and which kind a head prefers."""
 
-from __future__ import annotations
+import itertools
 
 import numpy as np
 import pytest
+import torch
 
 from tests.kit.pages import network
 from transformer import observe
@@ -35,40 +36,38 @@ SINGLE = {
 CAUSAL = np.tril(np.ones((1, 8, 8), dtype=bool))
 
 
-def test_which_keys_are_of_which_kind():
-    cells = cells_of(READ, WORDS, 0)
-    assert cells.keys() == KEYS.keys() == set(KINDS)
-    for name, keys in KEYS.items():
+@pytest.mark.parametrize(
+    ("read", "words", "separator", "expected"),
+    [(READ, WORDS, 0, KEYS), (np.array([[0, 1, 0]]), ("a", "b"), 2, SINGLE)],
+    ids=["words", "characters"],
+)
+def test_which_keys_are_of_which_kind(read, words, separator, expected):
+    """A text of single characters has no words: there each token is a query."""
+    cells = cells_of(read, words, separator)
+    assert cells.keys() == expected.keys()
+    assert set(KINDS) - cells.keys() == (set() if words == WORDS else {"word", "words"})
+    for name, keys in expected.items():
         assert [np.flatnonzero(row).tolist() for row in cells[name][0]] == keys, name
 
 
-def test_a_text_of_single_characters_has_no_words():
-    cells = cells_of(np.array([[0, 1, 0]]), ("a", "b"), 2)
-    assert cells.keys() == SINGLE.keys() == set(KINDS) - {"word", "words"}
-    for name, keys in SINGLE.items():  # there each token is a query
-        assert [np.flatnonzero(row).tolist() for row in cells[name][0]] == keys, name
-
-
-def pattern_on(name: str) -> np.ndarray:
-    """A head that looks at keys of one kind alone, evenly, and at itself where there is none: float [1, 1, 8, 8]."""
-    pattern = np.zeros((1, 1, 8, 8))
-    for query, keys in enumerate(KEYS[name]):
-        pattern[0, 0, query, keys or [query]] = 1 / len(keys or [query])
-    return pattern
+def several(pattern: np.ndarray, cells: dict[str, np.ndarray]) -> dict[str, Estimate]:
+    """A head's shares, as if three sequences had them."""
+    return {
+        name: Estimate.of(np.repeat(shares(pattern, each, CAUSAL), 3, axis=0), SHARE) for name, each in cells.items()
+    }
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_head_that_looks_at_one_kind_has_all_of_its_attention_there_and_is_called_so(name):
-    cells, pattern = cells_of(READ, WORDS, 0), pattern_on(name)
+    """It looks evenly at the keys of one kind, and at itself where there is none."""
+    cells, pattern = cells_of(READ, WORDS, 0), np.zeros((1, 1, 8, 8))
+    for query, keys in enumerate(KEYS[name]):
+        pattern[0, 0, query, keys or [query]] = 1 / len(keys or [query])
     even = CAUSAL[:, None] / CAUSAL.sum(axis=-1)[:, None, :, None]
-    found = {each: shares(pattern, cells[each], CAUSAL) for each in cells}
-    assert found[name][0, 0] == pytest.approx(1)
-    head = Head("decoder.0.self_attention", 0)
-    several = {each: Estimate.of(np.repeat(value, 3, axis=0), SHARE) for each, value in found.items()}
-    kinds = Kinds((head,), 3, several, {each: shares(even, cells[each], CAUSAL)[0] for each in cells})
-    assert kinds.leaning(head) == name
-    level = {each: Estimate.of(np.repeat(shares(even, cells[each], CAUSAL), 3, axis=0), SHARE) for each in cells}
-    assert Kinds((head,), 3, level, kinds.even).leaning(head) is None
+    assert shares(pattern, cells[name], CAUSAL)[0, 0] == pytest.approx(1)
+    head, level = Head("decoder.0.self_attention", 0), {each: shares(even, cells[each], CAUSAL)[0] for each in cells}
+    assert Kinds((head,), 3, several(pattern, cells), level).leaning(head) == name
+    assert Kinds((head,), 3, several(even, cells), level).leaning(head) is None
 
 
 def test_only_queries_with_a_choice_and_a_key_of_the_kind_are_asked():
@@ -83,28 +82,20 @@ def test_only_queries_with_a_choice_and_a_key_of_the_kind_are_asked():
 
 
 def test_a_trained_model_s_shares_are_those_of_its_patterns():
-    import torch
-
     model, config = network("shakespeare")
     task = config.build_task()
-    kinds = measure_kinds(model, task, sequences=4)
-    batch, _ = questions(task, 4, task.surveyed, 0)
+    kinds = measure_kinds(model, task, sequences=2)
+    batch, _ = questions(task, 2, task.surveyed, 0)
     seen = observe(model, torch.from_numpy(batch.tokens))
-    names = [task.vocabulary[token] for token in batch.tokens.ravel()]
-    words = np.reshape(names, batch.tokens.shape)
-    for head in kinds.heads[::5]:
-        patterns = seen[f"{head.site}.pattern"].double().numpy()[:, head.index]
-        for kind in KINDS:
-            each = []
-            for tokens, pattern in zip(words, patterns, strict=True):
-                asked = {
-                    query: read_of(kind, tokens, query) for query in range(1, len(tokens)) if is_word(tokens, query)
-                }
-                each.append(
-                    np.mean([sum(pattern[query, key] for key in keys) for query, keys in asked.items() if keys])
-                )
-            found = kinds.share[kind].mean[kinds.heads.index(head)]
-            assert found == pytest.approx(np.mean(each), abs=1e-5), (head, kind)
+    words = np.array([[task.vocabulary[token] for token in tokens] for tokens in batch.tokens])
+    asked = [[query for query in range(1, len(tokens)) if is_word(tokens, query)] for tokens in words]
+    for head, kind in itertools.product(kinds.heads[::5], KINDS):
+        each = []
+        for tokens, queries, pattern in zip(words, asked, seen[f"{head.site}.pattern"][:, head.index], strict=True):
+            read = {query: read_of(kind, tokens, query) for query in queries}
+            each.append(np.mean([pattern[query, keys].double().sum() for query, keys in read.items() if keys]))
+        found = kinds.share[kind].mean[kinds.heads.index(head)]
+        assert found == pytest.approx(np.mean(each), abs=1e-5), (head, kind)
 
 
 def is_word(tokens: np.ndarray, place: int) -> bool:

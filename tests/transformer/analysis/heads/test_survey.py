@@ -23,20 +23,23 @@ SELF, CROSS = "decoder.0.self_attention", "decoder.0.cross_attention"
 QUESTION = np.array([3, 1, 4, 1])
 
 
-def blind(task: str = "reverse", length: int = 4, **model):
+@torch.no_grad()
+def blind(task: str = "reverse", length: int = 4, symbols: int = 10, **model):
     """A model whose queries are zero: every score is zero, so each query looks at all it may see alike."""
-    config = RunConfig(task=TaskConfig(task=task, length=length), model=ModelConfig(**model))
+    config = RunConfig(task=TaskConfig(task=task, length=length, symbols=symbols), model=ModelConfig(**model))
     network = build(config).eval()
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if ".query." in name:
-                weight.zero_()
+    for name, weight in network.named_parameters():
+        if ".query." in name:
+            weight.zero_()
     return network, config.build_task()
 
 
+def untrained(task: str = "reverse", **shape):
+    config = RunConfig(task=TaskConfig(task=task, **{"length": 4, **shape}))
+    return build(config).eval(), config.build_task()
+
+
 # --- the survey
-
-
 @pytest.mark.parametrize("length", [1, 2, 4, 8])
 def test_the_compiled_head_puts_all_of_its_attention_where_the_answer_stands(length):
     found = survey(compiled_reverser(length), compiled_config(length).build_task(), sequences=20)
@@ -46,64 +49,40 @@ def test_the_compiled_head_puts_all_of_its_attention_where_the_answer_stands(len
     assert found.sequences == 20
 
 
-def test_looking_everywhere_alike_has_a_share_that_is_known():
-    """Under the causal mask the query of y_i, at place n + i, sees n + i keys, and one of them holds its answer."""
-    model, task = blind(length=4)
-    found = survey(model, task, sequences=8)
-    expected = np.mean([1 / (4 + i) for i in range(1, 5)])
-    assert len(found.expected_share) == 8
-    assert list(found.expected_share.values()) == [pytest.approx(expected, abs=1e-6)] * 8
-    for pattern in found.patterns.values():
-        causal = np.tril(np.ones((8, 8)))
-        assert np.allclose(pattern, causal / causal.sum(axis=1, keepdims=True), atol=1e-6)
+DRAWN = np.random.default_rng([0, 2]).integers(0, 2, (50, 2))
 
 
-def test_the_share_counts_only_those_who_may_see_their_answer():
-    """Aligned and causal: y1 and y2 of four cannot; y3 sees it among three keys, y4 among four."""
-    model, task = blind("reverse-aligned", architecture="decoder")
-    found = survey(model, task, sequences=8)
-    assert list(found.expected_share.values()) == [pytest.approx((1 / 3 + 1 / 4) / 2, abs=1e-6)] * 8
-
-
-def test_where_nobody_may_see_the_answer_there_is_no_share():
-    """A window of nothing but oneself: in an even sequence nobody stands where their answer does."""
-    model, task = blind("reverse-aligned", mask="sliding-window:0")
-    assert all(math.isnan(share) for share in survey(model, task, sequences=4).expected_share.values())
+@pytest.mark.parametrize(
+    ("shape", "share"),
+    [
+        # Under the causal mask the query of y_i, at place n + i, sees n + i keys, and one of them holds its answer.
+        ({}, np.mean([1 / (4 + i) for i in range(1, 5)])),
+        # Aligned and causal: y1 and y2 of four cannot see it and do not count; y3 sees it among three keys, y4 of four.
+        ({"task": "reverse-aligned", "architecture": "decoder"}, (1 / 3 + 1 / 4) / 2),
+        # A window of nothing but oneself: in an even sequence nobody stands where their answer does.
+        ({"task": "reverse-aligned", "mask": "sliding-window:0"}, math.nan),
+        ({"task": "reverse-translate"}, 1 / 4),
+        # Sorting may read its symbol at any place that holds it: one symbol fills both, or another does.
+        (
+            {"task": "sort", "length": 2, "symbols": 2},
+            np.mean([1 / (2 + i) * (2 if x == y else 1) for x, y in DRAWN for i in (1, 2)]),
+        ),
+    ],
+)
+def test_looking_everywhere_alike_has_a_share_that_is_known(shape, share):
+    found = survey(*blind(**shape), sequences=50)
+    assert list(found.expected_share.values()) == pytest.approx([share] * 8, abs=1e-6, nan_ok=True)
 
 
 def test_an_encoder_decoder_works_by_looking_across():
-    """Each of four source tokens gets a quarter; what the decoder and the encoder see of themselves is no work."""
+    """What the decoder and the encoder see of themselves is no work."""
     model, task = blind("reverse-translate")
     found = survey(model, task, sequences=8)
-    assert set(found.expected_share) == {Head(f"decoder.{n}.cross_attention", h) for n in (0, 1) for h in range(4)}
-    assert list(found.expected_share.values()) == [pytest.approx(0.25, abs=1e-6)] * 8
-    assert list(found.patterns) == [
-        "encoder.0.self_attention",
-        "encoder.1.self_attention",
-        "decoder.0.self_attention",
-        "decoder.0.cross_attention",
-        "decoder.1.self_attention",
-        "decoder.1.cross_attention",
-    ]
-    assert [site for site in found.patterns if working_attention(task, site)] == [
-        "decoder.0.cross_attention",
-        "decoder.1.cross_attention",
-    ]
-
-
-def test_a_symbol_that_stands_there_twice_counts_twice_when_sorting():
-    """Sorting may read its symbol at any place that holds it; here one symbol fills them all, or another does."""
-    config = RunConfig(task=TaskConfig(task="sort", length=2, symbols=2))
-    model, task = build(config).eval(), config.build_task()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if ".query." in name:
-                weight.zero_()
-    rng = np.random.default_rng([0, 2])
-    questions = rng.integers(0, 2, (50, 2))
-    shares = [1 / (2 + i) * (2 if x == y else 1) for x, y in questions for i in (1, 2)]
-    found = survey(model, task, sequences=50)
-    assert list(found.expected_share.values()) == [pytest.approx(np.mean(shares), abs=1e-6)] * 8
+    across = [f"decoder.{layer}.cross_attention" for layer in (0, 1)]
+    assert set(found.expected_share) == {Head(site, head) for site in across for head in range(4)}
+    encoder = [f"encoder.{layer}.self_attention" for layer in (0, 1)]
+    assert list(found.patterns) == [*encoder, SELF, CROSS, "decoder.1.self_attention", across[1]]
+    assert [site for site in found.patterns if working_attention(task, site)] == across
 
 
 def test_the_survey_is_a_mean_over_single_passes():
@@ -122,18 +101,14 @@ def test_the_survey_is_a_mean_over_single_passes():
 
 
 def test_a_survey_has_its_own_sequences_and_the_seed_decides_them():
-    config = RunConfig(task=TaskConfig(length=3))
-    model, task = build(config).eval(), config.build_task()
+    model, task = untrained(length=3)
     first, again, other = (survey(model, task, sequences=5, seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(first.patterns[SELF], again.patterns[SELF])
     assert not np.array_equal(first.patterns[SELF], other.patterns[SELF])
-    shorter = survey(model, task, sequences=5, length=2)
-    assert shorter.patterns[SELF].shape == (4, 4, 4)
+    assert survey(model, task, sequences=5, length=2).patterns[SELF].shape == (4, 4, 4)
 
 
 # --- the worker
-
-
 def test_the_worker_of_the_shipped_reverser_is_the_head_that_is_missed_most():
     """Its share is nearly all there is; others help, but silencing none of them costs as many answers."""
     model, config = checkpoints.load(Run(DEFAULT_ROOT / "reverse").snapshot())
@@ -152,39 +127,36 @@ def test_the_worker_of_the_shipped_reverser_is_the_head_that_is_missed_most():
 
 
 def test_a_head_has_a_name_a_short_one_and_a_kind():
-    head = Head("decoder.1.cross_attention", 3)
-    assert (str(head), head.short, head.kind) == ("decoder.1.cross_attention.3", "1.3", "cross-attention")
-    assert Head("decoder.0.self_attention", 2).kind == "decoder self-attention"
-    assert Head("encoder.12.self_attention", 0).kind == "encoder self-attention"
-    assert Head("encoder.12.self_attention", 10).short == "12.10"
+    for head, name, short, kind in (
+        (Head("decoder.1.cross_attention", 3), "decoder.1.cross_attention.3", "1.3", "cross-attention"),
+        (Head("decoder.0.self_attention", 2), "decoder.0.self_attention.2", "0.2", "decoder self-attention"),
+        (Head("encoder.12.self_attention", 10), "encoder.12.self_attention.10", "12.10", "encoder self-attention"),
+    ):
+        assert (str(head), head.short, head.kind) == (name, short, kind)
+        assert Head.parse(name) == head
 
 
 # --- one question
-
-
 def test_a_sample_of_the_compiled_reverser():
     seen = sample(compiled_reverser(4), compiled_config(4).build_task(), QUESTION)
-    assert seen.question == ("3", "1", "4", "1")
-    assert seen.read == ("3", "1", "4", "1", "SEP", "1", "4", "1")
-    assert seen.predicted[3:] == ("SEP", "1", "4", "1", "3")
-    assert seen.targets == ("1", "4", "1", "SEP", "1", "4", "1", "3")
+    assert seen.question == tuple("3141")
+    assert seen.read == (*"3141", "SEP", *"141")
+    assert seen.predicted[3:] == ("SEP", *"1413")
+    assert seen.targets == (*"141", "SEP", *"1413")
     assert seen.is_answer.tolist() == [False] * 4 + [True] * 4
     assert seen.right[3:].all()
     assert np.array_equal(seen.right, [said == true for said, true in zip(seen.predicted, seen.targets, strict=True)])
     assert seen.answers_right() == (4, 4)
-    attention = seen.attentions[SELF]
-    assert list(seen.attentions) == [SELF]
-    assert attention.site == SELF
+    ((site, attention),) = seen.attentions.items()
+    assert site == attention.site == SELF
     assert attention.queries == attention.keys == seen.read
     assert np.array_equal(attention.pattern[0, 4:], np.eye(8)[[3, 2, 1, 0]])
     assert np.array_equal(attention.mask, np.tril(np.ones((8, 8), dtype=bool)))
 
 
 def test_a_sample_is_what_is_observed():
-    config = RunConfig(task=TaskConfig(length=4))
-    model, task = build(config).eval(), config.build_task()
-    seen = sample(model, task, QUESTION)
-    pass_ = observe(model, torch.from_numpy(task.encode([QUESTION]).tokens))
+    model, task = untrained()
+    seen, pass_ = sample(model, task, QUESTION), observe(model, torch.from_numpy(task.encode([QUESTION]).tokens))
     assert list(seen.attentions) == list(pass_.attentions())
     for site, attention in seen.attentions.items():
         assert np.array_equal(attention.pattern, pass_[f"{site}.pattern"][0].numpy())
@@ -198,64 +170,48 @@ def test_its_own_words_are_read_in_place_of_the_right_ones():
     model, task = compiled_reverser(4), compiled_config(4).build_task()
     assert say(model, task, QUESTION).tolist() == [1, 4, 1, 3]
     wrong = sample(model, task, QUESTION, said=np.array([7, 8, 9, 0]))
-    assert wrong.read == ("3", "1", "4", "1", "SEP", "7", "8", "9")
-    assert wrong.targets == ("1", "4", "1", "SEP", "1", "4", "1", "3")
-    assert wrong.attentions[SELF].keys == wrong.read
+    assert wrong.read == wrong.attentions[SELF].keys == (*"3141", "SEP", *"789")
+    assert wrong.targets == (*"141", "SEP", *"1413")
 
 
-@pytest.mark.parametrize("task", ["reverse", "reverse-translate"])
-def test_what_it_says_is_what_it_predicts_when_it_reads_what_it_said(task):
+@pytest.mark.parametrize("question", [QUESTION, np.array([5])], ids=["four symbols", "one"])
+@pytest.mark.parametrize("task", ["reverse", "reverse-translate", "reverse-aligned"])
+def test_what_it_says_is_what_it_predicts_when_it_reads_what_it_said(task, question):
     """An untrained model says anything, and its own words make it say them again: the two ways agree."""
-    config = RunConfig(task=TaskConfig(task=task, length=4))
-    model, law = build(config).eval(), config.build_task()
-    said = say(model, law, QUESTION)
-    seen = sample(model, law, QUESTION, said=said)
-    assert seen.predicted[-4:] == tuple(law.vocabulary[token] for token in said)
+    model, law = untrained(task)
+    said = say(model, law, question)
+    seen = sample(model, law, question, said=said)
+    assert seen.predicted[-len(question) :] == tuple(law.vocabulary[token] for token in said)
+    assert seen.targets[-len(question) :] == tuple(map(str, question[::-1]))
+    assert seen.answers_right()[1] == len(said) == len(question)
+    if task == "reverse-aligned":  # all is read at once: there are no words of its own
+        assert seen.read == tuple(map(str, question))
 
 
-def test_where_all_is_read_at_once_there_are_no_words_of_its_own():
-    config = RunConfig(task=TaskConfig(task="reverse-aligned", length=4))
-    model, law = build(config).eval(), config.build_task()
-    said = say(model, law, QUESTION)
-    seen = sample(model, law, QUESTION, said=said)
-    assert seen.read == ("3", "1", "4", "1")
-    assert seen.predicted == tuple(law.vocabulary[token] for token in said)
-
-
-def test_a_question_of_one_symbol():
-    for task in ("reverse", "reverse-aligned", "reverse-translate"):
-        config = RunConfig(task=TaskConfig(task=task, length=4))
-        model, law = build(config).eval(), config.build_task()
-        said = say(model, law, np.array([5]))
-        assert said.shape == (1,)
-        seen = sample(model, law, np.array([5]), said=said)
-        assert seen.predicted[-1] == law.vocabulary[said[0]]
-        assert seen.targets[-1] == "5"
-        assert seen.answers_right()[1] == 1
-
-
-def test_padding_is_read_and_not_seen():
-    config = RunConfig(task=TaskConfig(length=6, min_length=2))
-    model, task = build(config).eval(), config.build_task()
-    plain, padded = sample(model, task, QUESTION), sample(model, task, QUESTION, pad_to=6)
-    assert plain.read == ("3", "1", "4", "1", "SEP", "1", "4", "1")
-    assert padded.read == (*plain.read, *["PAD"] * 4)
-    for site, attention in padded.attentions.items():
-        assert not attention.mask[:, 8:].any()
-        assert (attention.pattern[:, :, 8:] == 0).all()
-        assert np.allclose(attention.pattern[:, :8, :8], plain.attentions[site].pattern, atol=1e-5)
-    assert padded.predicted[:8] == plain.predicted
-    assert padded.targets[:8] == plain.targets
+@pytest.mark.parametrize(
+    ("task", "read"), [("reverse", (*"3141", "SEP", *"141")), ("reverse-translate", ("SEP", *"141"))]
+)
+def test_padding_is_read_and_not_seen(task, read):
+    model, law = untrained(task, length=6, min_length=2)
+    plain, padded = sample(model, law, QUESTION), sample(model, law, QUESTION, pad_to=6)
+    n = len(read)
+    assert plain.read == read
+    assert padded.read == (*read, *["PAD"] * (4 if task == "reverse" else 2))
+    assert (padded.predicted[:n], padded.targets[:n]) == (plain.predicted, plain.targets)
     assert padded.answers_right() == plain.answers_right()
+    for site, attention in padded.attentions.items():
+        expected = plain.attentions[site]
+        queries, keys = len(expected.queries), len(expected.keys)
+        assert attention.keys == (*expected.keys, *["PAD"] * (attention.pattern.shape[2] - keys))
+        assert not attention.mask[:, keys:].any()
+        assert (attention.pattern[:, :, keys:] == 0).all()
+        assert np.allclose(attention.pattern[:, :queries, :keys], expected.pattern, atol=1e-5)
 
 
 def test_the_two_sides_of_an_encoder_decoder_have_their_own_labels():
-    config = RunConfig(task=TaskConfig(task="reverse-translate", length=4))
-    model, task = build(config).eval(), config.build_task()
-    seen = sample(model, task, QUESTION)
-    source, read = ("3", "1", "4", "1"), ("SEP", "1", "4", "1")
-    assert seen.read == read
-    assert seen.targets == ("1", "4", "1", "3")
+    seen = sample(*untrained("reverse-translate"), QUESTION)
+    source, read = tuple("3141"), ("SEP", *"141")
+    assert (seen.read, seen.targets) == (read, tuple("1413"))
     labels = {site: (attention.queries, attention.keys) for site, attention in seen.attentions.items()}
     for layer in (0, 1):
         assert labels[f"encoder.{layer}.self_attention"] == (source, source)
@@ -266,24 +222,11 @@ def test_the_two_sides_of_an_encoder_decoder_have_their_own_labels():
     assert np.array_equal(seen.attentions[SELF].mask, np.tril(np.ones((4, 4), dtype=bool)))
 
 
-def test_padding_on_both_sides_of_an_encoder_decoder():
-    config = RunConfig(task=TaskConfig(task="reverse-translate", length=6, min_length=2))
-    model, task = build(config).eval(), config.build_task()
-    plain, padded = sample(model, task, QUESTION), sample(model, task, QUESTION, pad_to=6)
-    assert padded.read == (*plain.read, "PAD", "PAD")
-    cross = padded.attentions[CROSS]
-    assert cross.keys == ("3", "1", "4", "1", "PAD", "PAD")
-    assert (cross.pattern[:, :, 4:] == 0).all()
-    assert not cross.mask[:, 4:].any()
-    assert padded.predicted[:4] == plain.predicted
-
-
 def test_edits_are_seen():
     model, task = compiled_reverser(4), compiled_config(4).build_task()
     silenced = sample(model, task, QUESTION, edits=(AblateHead(f"{SELF}.z", 0),))
     assert silenced.answers_right()[0] < 4
-    nothing = np.zeros((8, 8), dtype=bool)
-    masked = sample(model, task, QUESTION, edits=(OverrideMask.of(nothing),))
+    masked = sample(model, task, QUESTION, edits=(OverrideMask.of(np.zeros((8, 8), dtype=bool)),))
     assert not masked.attentions[SELF].mask.any()
     assert (masked.attentions[SELF].pattern == 0).all()
 
