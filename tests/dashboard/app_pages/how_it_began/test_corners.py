@@ -205,7 +205,7 @@ def test_the_roll_out_is_worked_out_by_hand(case: Case) -> None:
     count, width, without = case.count, case.settings.d_model, case.settings.attention == "none"
     said, _, cells = by_hand(case.model, case.given)
     encoded = [f"encoder at {i + 1}" for i in range(count)]
-    place, name = (1, "e2") if without else (count + 1, "d2")
+    place, name = (1, "e2") if without else (count, "d1")
     apps = {0: case.app, place: open_page("corners", **case.query, corner_roll=name)}
     for place, app in apps.items():
         table, cell = rows_of(app, "reads x"), cells[place]
@@ -702,7 +702,9 @@ def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_f
 
     assert shown_now() == ([], ["Another measurement is running. This one can start after it."])
     monkeypatch.setattr(teacher_forcing.measuring, "path", mine)
+    replace(made_up(0.2, 0.4), config=config(d_model=3)).save(mine)
     assert shown_now() == (["Stop measuring"], [])
+    assert [each.proto.text for each in app.get("progress")] == ["6 of 6 trainings"]
     monkeypatch.setattr(teacher_forcing.Measuring, "running", False)
     monkeypatch.setattr(teacher_forcing.Measuring, "failed", True)
     for path, stopped, cut in ((mine, False, True), (mine, True, False), (other, False, False)):
