@@ -34,17 +34,23 @@ def numbers(weight: Tensor) -> np.ndarray:
     return weight.detach().double().numpy()
 
 
+def gru_step(gru: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> dict[str, np.ndarray]:
+    """Cho et al. (2014), equations 5 to 8, as PyTorch has them: the reset gate lies on U h + b. Of one, or of many.
+
+    What is read and the state before, the gates r and z, the candidate n, and the state after.
+    """
+    ours, theirs = x @ numbers(gru.weight_ih_l0).T, h @ numbers(gru.weight_hh_l0).T
+    xr, xz, xn = np.split(ours + numbers(gru.bias_ih_l0), 3, axis=-1)
+    hr, hz, hn = np.split(theirs + numbers(gru.bias_hh_l0), 3, axis=-1)
+    reset, update = sigmoid(xr + hr), sigmoid(xz + hz)
+    new = np.tanh(xn + reset * hn)
+    return {"x": x, "h": h, "r": reset, "z": update, "n": new, "after": (1 - update) * new + update * h}
+
+
 def gru_states(gru: torch.nn.GRU, inputs: list[np.ndarray], h: np.ndarray) -> list[np.ndarray]:
-    """Cho et al. (2014), equations 5 to 8, as PyTorch has them: the reset gate lies on U h + b."""
-    W, U = numbers(gru.weight_ih_l0), numbers(gru.weight_hh_l0)
-    b, c = numbers(gru.bias_ih_l0), numbers(gru.bias_hh_l0)
-    (Wr, Wz, Wn), (Ur, Uz, Un) = np.split(W, 3), np.split(U, 3)
-    (br, bz, bn), (cr, cz, cn) = np.split(b, 3), np.split(c, 3)
     states = []
     for x in inputs:
-        reset, update = sigmoid(Wr @ x + br + Ur @ h + cr), sigmoid(Wz @ x + bz + Uz @ h + cz)
-        new = np.tanh(Wn @ x + bn + reset * (Un @ h + cn))
-        h = (1 - update) * new + update * h
+        h = gru_step(gru, x, h)["after"]
         states.append(h)
     return states
 
@@ -59,7 +65,7 @@ def states_by_hand(gates, inputs: list[np.ndarray], first: list[np.ndarray]) -> 
 
 
 def mapped(linear: torch.nn.Module, x: np.ndarray) -> np.ndarray:
-    return numbers(linear.weight) @ x + numbers(linear.bias) if isinstance(linear, torch.nn.Linear) else x
+    return x @ numbers(linear.weight).T + numbers(linear.bias) if isinstance(linear, torch.nn.Linear) else x
 
 
 def score_by_hand(alignment: Alignment, q: np.ndarray, k: np.ndarray) -> float:

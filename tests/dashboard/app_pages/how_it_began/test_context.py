@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,8 @@ from dashboard.parts.prose import code_around
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.numbers.rounding import near
 from tests.kit.pages import array, link, open_page, press_counted, trace
+from tests.kit.recurrent_by_hand import gru_step, mapped
+from tests.kit.recurrent_by_hand import numbers as exact
 from transformer.analysis.dot_products import growth
 from transformer.recurrent.corners import CORNERS, CornerConfig, Walker, build_walker
 from transformer.recurrent.look_back import look_back, moved, one_walk, weigh
@@ -58,30 +60,11 @@ def untrained(scoring: str, affine: bool = True, seed: int = 3) -> Walker:
 # --- the same, written anew
 
 
-def gru(layer: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """One step of a gated recurrent unit (Cho et al., 2014); the reset gate after the product, as PyTorch has it."""
-    w, u, a, b = (double(getattr(layer, f"{n}_l0")) for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    d = len(h)
-    sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
-    ours, theirs = w @ x + a, u @ h + b
-    reset, update = sigmoid(ours[:d] + theirs[:d]), sigmoid(ours[d : 2 * d] + theirs[d : 2 * d])
-    new = np.tanh(ours[2 * d :] + reset * theirs[2 * d :])
-    return (1 - update) * new + update * h
-
-
-def double(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().double().numpy()
-
-
-def affine(layer: torch.nn.Module, x: np.ndarray) -> np.ndarray:
-    return double(layer.weight) @ x + double(layer.bias) if isinstance(layer, torch.nn.Linear) else x
-
-
 def fit(model: Walker, scoring: str, q: np.ndarray, k: np.ndarray) -> float:
     """How well one query fits one key."""
     product = sum(float(a) * float(b) for a, b in zip(q, k, strict=True))
     if scoring == "additive":
-        energy = double(model.core.attention.energy.weight)[0]
+        energy = exact(model.core.attention.energy.weight)[0]
         return sum(float(w) * math.tanh(a + b) for w, a, b in zip(energy, q, k, strict=True))
     return {
         "uniform": 0.0,
@@ -95,20 +78,20 @@ def by_hand(model: Walker, scoring: str, given: np.ndarray, target: int, change:
     """Everything on the way to a target, the model's own scores used before it and `scoring` at it."""
     attention, states, h = model.core.attention, [], np.zeros(2)
     for point in given.astype(np.float64):
-        h = gru(model.core.encoder.layers[0], point, h)
+        h = gru_step(model.core.encoder.layers[0], point, h)["after"]
         states.append(h)
     read, s = given[-1].astype(np.float64), states[-1]
     for place in range(target + 1):
-        s = gru(model.core.decoder.layers[0], read, s)
+        s = gru_step(model.core.decoder.layers[0], read, s)["after"]
         own, used = (True, attention.scoring) if place < target else (False, scoring)
-        q = affine(attention.query, s) if own else change(affine(attention.query, s))
-        keys, values = [affine(attention.key, h) for h in states], [affine(attention.value, h) for h in states]
+        q = mapped(attention.query, s) if own else change(mapped(attention.query, s))
+        keys, values = [mapped(attention.key, h) for h in states], [mapped(attention.value, h) for h in states]
         scores = np.array([fit(model, used, q, k) for k in keys])
         exponentials = np.array([math.exp(e - max(scores)) for e in scores])
         pattern = exponentials / sum(exponentials)
         context = np.array([sum(a * v[i] for a, v in zip(pattern, values, strict=True)) for i in range(2)])
         features = np.array([*context, *s])
-        heard, read = read, double(model.out.weight) @ features + double(model.out.bias)
+        heard, read = read, mapped(model.out, features)
     return {
         "states": np.array(states), "state": s, "value": np.array(values), "key": np.array(keys), "query": q,
         "scores": scores, "exponentials": exponentials, "total": sum(exponentials), "pattern": pattern,
@@ -117,43 +100,40 @@ def by_hand(model: Walker, scoring: str, given: np.ndarray, target: int, change:
     }  # fmt: skip
 
 
+def turned_by(factor: float, degrees: float) -> Callable[[np.ndarray], np.ndarray]:
+    """What makes a query longer and turns it."""
+
+    def change(q: np.ndarray) -> np.ndarray:
+        turned = complex(*q) * factor * np.exp(1j * np.radians(degrees))
+        return np.array([turned.real, turned.imag])
+
+    return change
+
+
+@pytest.mark.parametrize("with_maps", [True, False])
 @pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize(("start", "turn", "n", "target"), WALKS)
-def test_every_number_of_the_run_is_what_is_worked_out_by_hand(scoring, start, turn, n, target) -> None:
-    for with_maps in (True, False):
-        model, walk = untrained(scoring, with_maps), one_walk(start, turn, n)
+def test_every_number_of_the_run_is_what_is_worked_out_by_hand(scoring: str, with_maps: bool) -> None:
+    model = untrained(scoring, with_maps)
+    for start, turn, n, target in WALKS:
+        walk = one_walk(start, turn, n)
         look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target)
         for name in ("states", "state", "value", "key", "query", "pattern", "context", "said", "read"):
             assert getattr(look, name) == near(real[name]), name
+        for name in ("pattern", "context", "said"):
+            assert getattr(weigh(look, scoring), name) == near(real[name]), name
         assert np.array_equal(look.given, walk.source[0])
         assert np.array_equal(look.true, walk.target[0, target])
-        mapped = {"value"} if scoring == "uniform" else {"query", "key", "value"}
-        assert set(look.maps) == (mapped if with_maps else set())
-
-
-@pytest.mark.parametrize("trained", SCORINGS)
-def test_the_trained_scores_give_the_run_s_own_numbers(trained: str) -> None:
-    model = untrained(trained)
-    for start, turn, n, target in WALKS:
-        look = look_back(model, one_walk(start, turn, n), target)
-        work = weigh(look, trained)
-        for name in ("pattern", "context", "said"):
-            assert getattr(work, name) == near(getattr(look, name)), name
+        named = {"value"} if scoring == "uniform" else {"query", "key", "value"}
+        assert set(look.maps) == (named if with_maps else set())
 
 
 @pytest.mark.parametrize("scoring", [*context_model.FIXED, "additive"])
 @pytest.mark.parametrize("change", [(1.0, 0), (2.5, 0), (1.0, 90), (0.3, -35)])
 def test_other_scores_and_a_moved_query_are_worked_out_alike(scoring: str, change: tuple[float, int]) -> None:
     model = untrained("additive" if scoring == "additive" else "dot")
-    factor, radians = change[0], math.radians(change[1])
-
-    def turn(q: np.ndarray) -> np.ndarray:
-        turned = complex(*q) * factor * complex(math.cos(radians), math.sin(radians))
-        return np.array([turned.real, turned.imag])
-
     for start, way, n, target in WALKS:
         walk = one_walk(start, way, n)
-        look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target, turn)
+        look, real = look_back(model, walk, target), by_hand(model, scoring, walk.source[0], target, turned_by(*change))
         work = weigh(look, scoring, moved(look.query, *change))
         for name in ("query", "scores", "exponentials", "total", "pattern", "weighted", "context", "features", "said"):
             assert getattr(work, name) == near(real[name]), name
@@ -243,7 +223,7 @@ def test_the_model_has_learned_what_it_is_said_to_have_learned() -> None:
 # --- why √d
 
 
-def test_dot_products_grow_like_the_root_of_the_width() -> None:
+def test_dot_products_grow_like_the_root_of_the_width_and_are_drawn_beside_that_law() -> None:
     found = context_model.measured()
     assert found.widths.tolist() == [2**i for i in range(10)]
     assert found.law == pytest.approx([2 ** (i / 2) for i in range(10)])
@@ -252,6 +232,11 @@ def test_dot_products_grow_like_the_root_of_the_width() -> None:
     assert found.largest[-1] > 0.9
     assert found.largest_scaled[2:].max() < 0.45
     assert (np.diff(found.largest) > 0).all()
+    figure = growth_panels(found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys)
+    drawn = {"law": found.law, "measured": found.spread, "q · k": found.largest, "q · k / √d": found.largest_scaled}
+    assert [curve.name for curve in figure.data] == list(drawn)
+    for curve, values in zip(figure.data, drawn.values(), strict=True):
+        assert np.array_equal(curve.y, values)
 
 
 def test_the_growth_is_counted_right() -> None:
@@ -286,11 +271,41 @@ def test_every_step_has_its_line_of_code_its_shapes_and_its_table(scoring: str) 
         assert mark in lines[marked]
         assert formula(work, stage)
         assert hand_shapes(work, stage)[-1].name
-        table = hand_table(work, stage)
-        assert (
-            number_table(table.labels, table.blocks, axis=table.axis, spoken="x").count("<tr") == len(table.labels) + 2
-        )
         assert worked(work, stage).count("{") == worked(work, stage).count("}")
+        assert hand_rows(work, stage)
+
+
+def hand_rows(work: Any, stage: str) -> dict[str, list[str]]:
+    """The rows of a step's table by their label, as they are drawn."""
+    table = hand_table(work, stage)
+    rows = Cells(number_table(table.labels, table.blocks, axis=table.axis, spoken="x")).rows[2:]
+    assert len(rows) == len(table.labels)
+    return {row[0]: row[1:] for row in rows}
+
+
+@pytest.mark.parametrize("scoring", ["scaled-dot", "cosine"])
+def test_the_digits_of_every_step_are_those_worked_out_by_hand(scoring: str) -> None:
+    model, walk = untrained("dot"), one_walk(2, -1, 5)
+    work, real = weigh(look_back(model, walk, 1), scoring), by_hand(model, scoring, walk.source[0], 1)
+    rows = {stage: hand_rows(work, stage) for stage in ("values", "keys", "divide", "context", "join", "output")}
+    for i in range(5):
+        corner = {stage: rows[stage][f"corner at {i + 1}"] for stage in ("values", "keys", "divide", "context")}
+        for stage, vector in (("values", "value"), ("keys", "key")):
+            close(corner[stage], np.array([*walk.source[0][i], *real["states"][i], *real[vector][i]]))
+        close(corner["divide"][:2], real["key"][i])
+        close(corner["divide"][-3:], np.array([real[name][i] for name in ("scores", "exponentials", "pattern")]))
+        close(corner["context"], np.array([real["pattern"][i], *real["value"][i], *real["weighted"][i]]))
+    close(rows["divide"]["Σ"][-2:], np.array([real["total"], 1.0]))
+    close(rows["context"]["Σ = c"][3:], real["context"])
+    close(rows["join"]["[c ; s]"], real["features"])
+    close_to_the_output(rows["output"], model, real, walk.target[0, 1])
+
+
+def close_to_the_output(rows: dict[str, list[str]], model: Walker, real: dict[str, Any], true: np.ndarray) -> None:
+    """Of each coordinate: what each feature adds, the bias, what is said, and what is right."""
+    weight, bias = exact(model.out.weight), exact(model.out.bias)
+    for i, name in enumerate("xy"):
+        close(rows[name], np.array([*(weight[i] * real["features"]), bias[i], real["said"][i], true[i]]))
 
 
 def numbers(latex: str) -> list[float]:
@@ -377,14 +392,6 @@ def test_the_said_and_the_right_corner_are_where_they_are() -> None:
     assert np.abs(marks).max() < figure.layout.yaxis.range[1]
 
 
-def test_the_law_stands_beside_the_measurement() -> None:
-    found = context_model.measured()
-    figure = growth_panels(found.widths, found.spread, found.law, (found.largest, found.largest_scaled), found.keys)
-    assert {trace.name: np.array_equal(trace.y, values) for trace, values in zip(
-        figure.data, (found.law, found.spread, found.largest, found.largest_scaled), strict=True
-    )} == {"law": True, "measured": True, "q · k": True, "q · k / √d": True}  # fmt: skip
-
-
 # --- the page
 
 
@@ -394,40 +401,11 @@ def tables(app: Any) -> list[dict[str, list[str]]]:
     return [{row[0]: row[1:] for row in Cells(body).rows[2:]} for body in bodies]
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(("trained", "scoring"), [("scaled-dot", "scaled-dot"), ("additive", "cosine")])
-def test_the_digits_on_the_page_are_those_of_the_run(trained: str, scoring: str) -> None:
-    walk = one_walk(2, -1, 5)
-    model = context_model.walker(trained).model
-    real = by_hand(model, scoring, walk.source[0], 1)
+def test_the_digits_on_the_page_are_those_of_the_run() -> None:
+    walk, model = one_walk(2, -1, 5), context_model.walker("additive").model
     view = {"walk_start": "3", "walk_turn": "anticlockwise", "walk_given": "5", "walk_target": "2"}
-    view |= {"scores": scoring, "scores_trained": trained} if trained != "scaled-dot" else {}
-    rows = {"values": "value", "keys": "key"}
-    stages = ("values", "keys", "divide", "context", "join", "output")
-    for stage in stages if trained == scoring else ("divide", "output"):
-        shown = tables(open_page("context", hand=stage, **view))[0]
-        corners = [shown.get(f"corner at {i + 1}", []) for i in range(5)]
-        if stage in rows:
-            for cells, point, state, vector in zip(
-                corners, walk.source[0], real["states"], real[rows[stage]], strict=True
-            ):
-                close(cells, np.array([*point, *state, *vector]))
-        elif stage == "divide":
-            for i, cells in enumerate(corners):
-                close(cells[:2], real["key"][i])
-                close(cells[-3:], np.array([real[name][i] for name in ("scores", "exponentials", "pattern")]))
-            close(shown["Σ"][-2:], np.array([real["total"], 1.0]))
-        elif stage == "context":
-            for i, cells in enumerate(corners):
-                close(cells, np.array([real["pattern"][i], *real["value"][i], *real["weighted"][i]]))
-            close(shown["Σ = c"][3:], real["context"])
-        elif stage == "join":
-            close(shown["[c ; s]"], real["features"])
-        else:
-            weight, bias = double(model.out.weight), double(model.out.bias)
-            for i, name in enumerate("xy"):
-                expected = [*(weight[i] * real["features"]), bias[i], real["said"][i], walk.target[0, 1, i]]
-                close(shown[name], np.array(expected))
+    app = open_page("context", hand="output", scores="cosine", scores_trained="additive", **view)
+    close_to_the_output(tables(app)[0], model, by_hand(model, "cosine", walk.source[0], 1), walk.target[0, 1])
 
 
 def test_other_scores_stand_beside_the_trained() -> None:
@@ -441,32 +419,39 @@ def test_other_scores_stand_beside_the_trained() -> None:
     assert len(scores_table([work_of(s) for s in context_model.FIXED]).series()) == 4
 
 
-def test_the_steps_are_gone_through_and_the_query_is_moved_and_put_back() -> None:
-    app = open_page("context", run="reverse")
-    titles = {app.title[0].value}
+def test_the_steps_are_gone_through_and_the_query_is_moved_on_every_walk_and_put_back() -> None:
+    app, model = open_page("context", run="reverse"), context_model.walker("scaled-dot").model
+    first = app.title[0].value
     press_counted(app, "hand-on")
     assert link(app) == {"run": "reverse", "hand": "keys"}
-    next(s for s in app.slider if s.label.startswith("Stretch the query")).set_value(4.0).run()
+    next(s for s in app.slider if s.label.startswith("Stretch the query")).set_value(4.0)
     next(s for s in app.slider if s.label.startswith("Turn the query")).set_value(90).run()
-    assert link(app) == {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
-    titles.add(app.title[0].value)
-    assert len(titles) == 2
-    walk, model = one_walk(3, 1, 2), context_model.walker("scaled-dot").model
-    real = by_hand(model, "scaled-dot", walk.source[0], 0, lambda q: 4 * np.array([-q[1], q[0]]))
-    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
+    moved = {"run": "reverse", "hand": "keys", "stretch": "4.0", "turned": "90"}
+    assert link(app) == moved
+    assert app.title[0].value != first
+
+    def shares(*walk: int) -> np.ndarray:
+        """Of the first target of a walk."""
+        return by_hand(model, "scaled-dot", one_walk(*walk).source[0], 0, turned_by(4, 90))["pattern"]
+
+    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(shares(3, 1, 2), abs=1e-5)
+    for label, value, field in (("Given corners", 5, "walk_given"), ("Start", "3", "walk_start")):
+        next(w for w in (*app.segmented_control, *app.selectbox) if w.label == label).set_value(value).run()
+        moved |= {field: str(value)}
+        assert link(app) == moved
+    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(shares(2, 1, 5), abs=1e-5)
     next(b for b in app.button if b.label == "Reset").click().run()
-    assert link(app) == {"run": "reverse", "hand": "keys"}
+    assert link(app) == {"run": "reverse", "hand": "keys", "walk_given": "5", "walk_start": "3"}
     assert not app.exception
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "view",
     [
-        {"walk_start": "1"},
+        {"scores_trained": "additive", "hand": "scores", "turned": "-180"},
         {"scores_trained": "uniform", "hand": "keys", "walk_given": "3"},
         {"scores_trained": "uniform", "scores": "cosine", "walk_given": "6", "walk_target": "2"},
-        {"scores_trained": "additive", "hand": "scores", "turned": "-180"},
     ],
 )
 def test_the_ends_of_every_choice_are_drawn(view: dict[str, str]) -> None:
@@ -521,27 +506,6 @@ def test_another_model_has_scores_of_its_own() -> None:
     assert link(app) == {"run": "reverse", "scores_trained": "dot"}
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(
-    ("label", "value", "field"),
-    [("Given corners", 5, "walk_given"), ("Start", "3", "walk_start"), ("Target", "2", "walk_target")],
-)
-def test_another_walk_keeps_how_the_query_is_moved(label: str, value: int | str, field: str) -> None:
-    app = open_page("context", run="reverse", turned="30", stretch="2.0")
-    next(w for w in (*app.segmented_control, *app.selectbox) if w.label == label).set_value(value).run()
-    assert link(app) == {"run": "reverse", field: str(value), "turned": "30", "stretch": "2.0"}
-    walk = {"walk_given": 2, "walk_start": 4, "walk_target": 1, field: int(value)}
-    source = one_walk(walk["walk_start"] - 1, 1, walk["walk_given"]).source[0]
-    model, turn = context_model.walker("scaled-dot").model, np.exp(1j * np.radians(30))
-
-    def moved(query: np.ndarray) -> np.ndarray:
-        turned = 2 * complex(*query) * turn
-        return np.array([turned.real, turned.imag])
-
-    real = by_hand(model, "scaled-dot", source, walk["walk_target"] - 1, moved)
-    assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(real["pattern"], abs=1e-5)
-
-
 def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """What needs PyTorch follows; what numpy measures is there at once."""
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
@@ -551,43 +515,38 @@ def test_at_first_sight_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> N
     assert any("will now be trained" in caption.value for caption in app.caption)
 
 
-@pytest.mark.daily(3)
-@pytest.mark.parametrize(
-    ("nonsense", "words"),
-    [
-        ({"walk_start": "9"}, "There is no start “9” here; this is bottom right."),
-        ({"walk_turn": "up"}, ""),
-        ({"walk_given": "1"}, ""),
-        ({"walk_target": "3"}, "There is no target “3” here; this is the next corner."),
-        ({"hand": "dot"}, "There is no step “dot” here; this is Values."),
-        ({"scores_trained": "cosine"}, ""),
-        ({"stretch": "nan"}, ""),
-        ({"turned": "7"}, ""),
-        ({"scores": "additive"}, "There is no score “additive” here; this is scaled dot product."),
-    ],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(nonsense: dict[str, str], words: str) -> None:
-    """In the words of the menu."""
-    app = open_page("context", run="reverse", **nonsense)
-    (notice,) = (warning.value for warning in app.warning)
-    assert notice == words or not words
+def test_what_a_link_names_in_vain_falls_back_with_a_notice_each_in_the_words_of_the_menu() -> None:
+    nonsense = {
+        "walk_start": ("9", "There is no start “9” here; this is bottom right."),
+        "walk_turn": ("up", "“up”"),
+        "walk_given": ("1", ""),
+        "walk_target": ("3", "There is no target “3” here; this is the next corner."),
+        "hand": ("dot", "There is no step “dot” here; this is Values."),
+        "scores_trained": ("cosine", "“cosine”"),
+        "stretch": ("nan", "stretch=nan"),
+        "turned": ("7", ""),
+        "scores": ("additive", "There is no score “additive” here; this is scaled dot product."),
+    }
+    app = open_page("context", run="reverse", **{name: value for name, (value, _) in nonsense.items()})
+    notices = [warning.value for warning in app.warning]
+    assert len(notices) == len(nonsense)
+    for _, words in nonsense.values():
+        assert any(words in notice for notice in notices), words
     assert len(app.title) == 1
     assert link(app) == {"run": "reverse"}
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("scoring", ["dot", "scaled-dot", "cosine", "uniform", "additive"])
-def test_of_a_query_without_length_only_what_is_true_is_said(scoring: str) -> None:
+def test_of_a_query_without_length_only_what_is_true_is_said() -> None:
     """Additive scores are the one kind that still tells keys apart."""
-    trained = {"scores_trained": "additive"} if scoring == "additive" else {}
-    app = open_page("context", run="reverse", stretch="0.0", hand="scores", scores=scoring, **trained)
-    assert not app.warning
-    assert not app.error
-    captions = " ".join(caption.value for caption in app.caption)
-    assert "has no angle" in captions
-    assert "every dot product is 0." in captions
-    assert "twice as long" not in captions
-    assert ("has score 0 with every key, so all weights are equal" in captions) == (
-        scoring in ("dot", "scaled-dot", "cosine")
-    )
-    assert ("the mean of all 2 values" in app.title[0].value) == (scoring != "additive")
+    app = open_page("context", run="reverse", stretch="0.0", hand="scores", scores_trained="additive")
+    for scoring in ("additive", "cosine", "uniform"):
+        if scoring != "additive":
+            next(w for w in app.segmented_control if w.label == "Score").set_value(scoring).run()
+        assert not app.warning
+        assert not app.error
+        captions = " ".join(caption.value for caption in app.caption)
+        assert "has no angle" in captions
+        assert "every dot product is 0." in captions
+        assert "twice as long" not in captions
+        assert ("has score 0 with every key, so all weights are equal" in captions) == (scoring == "cosine")
+        assert ("the mean of all 2 values" in app.title[0].value) == (scoring != "additive")

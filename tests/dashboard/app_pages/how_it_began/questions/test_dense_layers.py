@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from dashboard.app_pages.how_it_began.questions.figures.dense_layers import cosine_heatmap, weight_heatmaps
-from tests.kit.pages import open_page
-from transformer import checkpoints
+from tests.kit.pages import PI, network, open_page
 from transformer.analysis.stream.dense_layers import compare_feeds, permuted
 from transformer.config import ConfigError, ModelConfig, RunConfig
 from transformer.model import build
 from transformer.observation import observe
-from transformer.training.runs import Run
-
-ROOT = Path(__file__).resolve().parents[5]
-PI = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
 def weights_of(run: str, block: str) -> tuple[np.ndarray, ...]:
-    model, _ = checkpoints.load(Run(ROOT / "checkpoints" / run).snapshot())
     names = ("up.weight", "up.bias", "down.weight", "down.bias")
-    return tuple(model.state_dict()[f"{block}.feed_forward.{name}"].double().numpy() for name in names)
+    weights = network(run)[0].state_dict()
+    return tuple(weights[f"{block}.feed_forward.{name}"].double().numpy() for name in names)
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -34,7 +28,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate"])
 def test_cosines_of_layers_are_those_of_their_numbers(run):
-    model, config = checkpoints.load(Run(ROOT / "checkpoints" / run).snapshot())
+    model, config = network(run)
     task = config.build_task()
     found = compare_feeds(model, task, np.array(PI))
     assert len(found.names) == (2 if run == "reverse" else 4)

@@ -5,21 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests.kit.experiments.bottleneck import made
 from tests.kit.pages import figures, is_off, link, open_page, press_counted
-from transformer import checkpoints
-from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.model import build
-from transformer.training.runs import Run
-
-ROOT = Path(__file__).resolve().parents[5]
-
-
-def causal(length: int) -> np.ndarray:
-    return np.arange(length)[:, None] >= np.arange(length)[None, :]
-
+from tests.kit.recurrent_by_hand import configured
 
 RUNS = ("reverse", "reverse-aligned-causal", "reverse-translate", "compiled")
 FIGURES = {
@@ -31,10 +21,11 @@ FIGURES = {
 }
 
 
-@pytest.mark.daily(5)
-@pytest.mark.parametrize("asked", FIGURES)
-@pytest.mark.parametrize("run", RUNS)
-def test_every_question_is_answered_for_every_model(run, asked):
+@pytest.mark.daily(4)
+@pytest.mark.parametrize(
+    ("asked", "run"), [(asked, RUNS[(i + turn) % 4]) for i, asked in enumerate(FIGURES) for turn in (1, 2)]
+)
+def test_every_question_is_answered_for_every_model(asked, run):
     app = open_page("questions", run=run, asked=asked)
     assert not app.error
     assert not app.warning
@@ -69,15 +60,7 @@ def test_a_rate_that_there_is_not_falls_back_with_one_notice():
 def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an untrained recurrent network."""
     root = tmp_path_factory.mktemp("runs")
-    config = RunConfig(
-        task=TaskConfig(task="reverse-translate"),
-        model=ModelConfig(architecture="gru", n_layers=1, d_model=16),
-        training=TrainingConfig(device="cpu"),
-    )
-    run = Run.create(root / "recurrent", config)
-    (run.folder / "snapshots").mkdir(exist_ok=True)
-    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
-    run.set_state("finished", 0)
+    made(root / "recurrent", configured("none", d_model=16))
     return root
 
 

@@ -65,15 +65,13 @@ def test_matrices_are_drawn_to_scale_and_do_not_meet(palette):
         assert ("output" in drawn) == (tried.output is not None)
 
 
-@pytest.mark.parametrize(("run", "words"), [("compiled", "in its one head."), ("reverse", "in each of 4 heads.")])
-def test_heads_are_counted_in_words(run, words):
-    app = open_page("questions", run=run, asked="2")
-    assert any(caption.value.endswith(words) for caption in app.caption)
-
-
 def test_a_slider_that_breaks_attention_says_how_and_one_that_mends_it_is_believed():
     app = open_page("questions", run="reverse", asked="2")
     assert app.title[0].value == "3 queries meet 5 keys: a pattern of 3 × 5, an output of 3 × 6."
+    assert any(caption.value.endswith("in each of 4 heads.") for caption in app.caption)
+    named = [slider.label for slider in app.slider if slider.key in {f"control-{each[1]}" for each in shapes.SLIDERS}]
+    assert len(named) == 6
+    assert max(map(len, named)) <= len("Queries")  # no name takes two lines
     app.slider(key="control-d_query").set_value(9).run()
     assert app.title[0].value == "Queries of width 9 do not fit keys of width 4: Q and K must have the same width."
     assert "PyTorch says: “mat1 and mat2 shapes cannot be multiplied" in app.error[0].value
@@ -82,8 +80,6 @@ def test_a_slider_that_breaks_attention_says_how_and_one_that_mends_it_is_believ
     assert link(app) == {"run": "reverse", "asked": "2", "d_query": "9", "d_key": "9"}
 
 
-def test_no_slider_of_the_shapes_has_a_name_of_two_lines():
-    app = open_page("questions", run="reverse", asked="2")
-    named = [slider.label for slider in app.slider if slider.key in {f"control-{each[1]}" for each in shapes.SLIDERS}]
-    assert len(named) == 6
-    assert max(map(len, named)) <= len("Queries")
+def test_one_head_is_counted_in_words():
+    app = open_page("questions", run="compiled", asked="2")
+    assert any(caption.value.endswith("in its one head.") for caption in app.caption)
