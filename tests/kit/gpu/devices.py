@@ -14,7 +14,7 @@ if not REAL:
     from tests.kit.gpu.standin import StandIn
 
 STAND_INS = ("stand-in cuda", "stand-in mps")
-GPU = pytest.param("cuda", marks=pytest.mark.gpu)
+GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not REAL, reason="no GPU here")])
 ON_A_GPU = pytest.mark.parametrize("where", [pytest.param(STAND_INS[0], marks=pytest.mark.nightly), GPU])
 ON_EVERY_DEVICE = pytest.mark.parametrize(
     "where", [*(pytest.param(each, marks=pytest.mark.nightly) for each in STAND_INS), GPU]
@@ -23,11 +23,9 @@ ON_EVERY_DEVICE = pytest.mark.parametrize(
 
 @contextmanager
 def present(where: str) -> Iterator[torch.device]:
-    """Have a device for a while: a stand-in, or the GPU that is here. Skips the test where there is none."""
+    """Have a device for a while: a stand-in, or the GPU that is here."""
     kind = where.removeprefix("stand-in ")
     if kind == where:
-        if not torch.cuda.is_available():
-            pytest.skip("no GPU here")
         yield torch.device(kind)
         return
     if REAL:
