@@ -81,7 +81,7 @@ def test_it_is_called_what_a_menu_can_show(kind):
     assert edit.words != repr(edit)
 
 
-BY_A_MENU = (
+BEYOND_THE_EXAMPLES = (
     f"scale:{SITE}.0:-2",
     "shift:decoder.1.cross_attention.2:-3",
     f"painted:{SITE}.1:4x4x8421",
@@ -89,7 +89,7 @@ BY_A_MENU = (
 )
 
 
-@pytest.mark.parametrize("text", [*(EDITS[kind].example() for kind in EDITS.names()), *BY_A_MENU])
+@pytest.mark.parametrize("text", [*(EDITS[kind].example() for kind in EDITS.names()), *BEYOND_THE_EXAMPLES])
 def test_a_text_is_its_edit(text):
     edit = parse_edit(text)
     assert edit.write() == text
