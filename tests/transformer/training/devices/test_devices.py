@@ -214,7 +214,7 @@ def test_a_driver_that_nobody_has_thought_of_ends_no_worker(looked_before: bool,
     """Where the first look fails the CPU is told, and why: else a page would go on saying that a GPU is looked for."""
 
     def fails() -> None:
-        raise RuntimeError("no driver has said so before. Some advice")
+        raise (OSError if looked_before else RuntimeError)("no driver has said so before. Some advice")
 
     usable(monkeypatch)
     lookout = Lookout()
