@@ -208,13 +208,11 @@ class TestFile:
         monkeypatch.setattr("os.cpu_count", lambda: 1)
         monkeypatch.setattr("transformer.experiments.lengths_measure.SEQUENCES", 8)
         path = tmp_path / "own.json"
-        assert main(["lengths", "--out", str(path), "--length", "1", "--steps", "1"]) == 0
-        assert Lengths.load(path).longest == 3
+        assert main(["lengths", "--out", str(path), "--length", "1", "--steps", "1", "--seeds", "4,7-8"]) == 0
         assert "15 of 15" in capsys.readouterr().out
+        assert (Lengths.load(path).longest, Lengths.load(path).seeds) == (3, (4, 7, 8))
         assert main(["lengths", "--out", str(path), "--length", "0"]) == 2
         assert "between 1 and 64" in capsys.readouterr().err
-        assert main(["lengths", "--out", str(path), "--length", "1", "--steps", "1", "--seeds", "4,7-8"]) == 0
-        assert Lengths.load(path).seeds == (4, 7, 8)
         assert main(["lengths", "--out", str(path), "--seeds", "3,3"]) == 2
         assert "name one twice" in capsys.readouterr().err
 

@@ -33,6 +33,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "texts"
 
 
+@pytest.fixture(scope="module")
+def clutter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that are no text that can be learned from."""
+    folder = tmp_path_factory.mktemp("clutter")
+    (folder / "latin.txt").write_bytes("Entrée, ".encode("latin-1") * 500)
+    (folder / "large.txt").write_bytes(b"word " * (shelf.LARGEST // 5 + 2))
+    (folder / "few.txt").write_text("a few words, and a few more. " * 60)
+    return folder
+
+
 def left(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*")] if cache.exists() else []
 
@@ -141,10 +151,8 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
     ],
     ids=lambda value: " ".join(value)[:50] if isinstance(value, list) else "",
 )
-def test_what_cannot_be_used_is_one_line(arguments, sentence, cache, capsys) -> None:
-    Path("latin.txt").write_bytes("Entrée, ".encode("latin-1") * 500)
-    Path("large.txt").write_bytes(b"word " * (shelf.LARGEST // 5 + 2))
-    Path("few.txt").write_text("a few words, and a few more. " * 60)
+def test_what_cannot_be_used_is_one_line(arguments, sentence, clutter, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(clutter)
     before = sorted(Path().iterdir())
     assert main(arguments) == 2
     said = capsys.readouterr()

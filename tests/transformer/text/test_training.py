@@ -162,24 +162,32 @@ def test_training_in_half_precision_learns_as_well():
     assert ends[1] == pytest.approx(ends[0], rel=0.05)
 
 
-def test_a_precision_that_is_not_known_is_refused_with_a_sentence():
-    with pytest.raises(ConfigError, match=r"^precision must be float32 or bfloat16, not 'float16'$"):
-        TrainingConfig(precision="float16")
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"precision": "float16"}, "precision must be float32 or bfloat16, not 'float16'"),
+        ({"decay": "cosine"}, "decay must be inverse or linear, not 'cosine'"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_a_sentence(settings, sentence):
+    with pytest.raises(ConfigError, match=f"^{sentence}$"):
+        TrainingConfig(**settings)
 
 
 # --- the rate
 
 
-def test_a_linear_fall_by_hand():
-    """Two steps of warm-up to 10, full until step 4, then a line that would be at nothing one step after the last."""
-    config = TrainingConfig(learning_rate=10, warmup_steps=2, decay_after=4, decay="linear", max_steps=9)
-    rates = [learning_rate(config, step) for step in range(1, 10)]
-    assert rates == pytest.approx([5, 10, 10, 10, 50 / 6, 40 / 6, 30 / 6, 20 / 6, 10 / 6])
-
-
-def test_the_rate_never_falls_where_the_fall_begins_after_the_end():
-    config = TrainingConfig(learning_rate=1, decay_after=100, decay="linear", max_steps=9)
-    assert [learning_rate(config, step) for step in range(1, 10)] == [1.0] * 9
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [
+        # Two steps of warm-up, full until step 4, then a line that would be at nothing one step after the last.
+        ({"warmup_steps": 2, "decay_after": 4}, [5, 10, 10, 10, 50 / 6, 40 / 6, 30 / 6, 20 / 6, 10 / 6]),
+        ({"decay_after": 100}, [10.0] * 9),
+    ],
+)
+def test_a_linear_fall_by_hand(settings, rates):
+    config = TrainingConfig(learning_rate=10, decay="linear", max_steps=9, **settings)
+    assert [learning_rate(config, step) for step in range(1, 10)] == pytest.approx(rates)
 
 
 def test_who_asks_for_a_linear_fall_gets_one():
@@ -191,11 +199,6 @@ def test_who_asks_for_a_linear_fall_gets_one():
         rates = [learning_rate(config.training, step) for step in range(1, 11)]
         assert rates == pytest.approx([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
     assert RunConfig(training=TrainingConfig(decay="linear", decay_after=0)).training.decay_after == 0
-
-
-def test_a_fall_that_is_not_known_is_refused_with_a_sentence():
-    with pytest.raises(ConfigError, match=r"^decay must be inverse or linear, not 'cosine'$"):
-        TrainingConfig(decay="cosine")
 
 
 # --- one matrix for both ends

@@ -3,24 +3,25 @@
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from tests.kit.runs import tiny
 from transformer.training import events
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-CONFIG = RunConfig(
-    task=TaskConfig(length=3),
-    model=ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0),
-    training=TrainingConfig(max_steps=6),
-)
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return Run.create(tmp_path / "run", tiny(max_steps=6))
 
 
-def test_events_say_what_the_metrics_say(tmp_path):
-    run = Run.create(tmp_path / "run", CONFIG)
+def test_events_say_what_the_metrics_say_and_each_step_once_though_the_training_was_cut_off(run):
+    steps = record(run)
+    for _ in range(4):
+        next(steps)
+    steps.close()
     list(record(run))
-    found = EventAccumulator(str(run.folder / "tensorboard"))
+    found, metrics = EventAccumulator(str(run.folder / "tensorboard")), run.metrics()
     found.Reload()
-    metrics = run.metrics()
     for name in ("loss", "learning_rate", "gradient_norm"):
         told = [(event.step, event.value) for event in found.Scalars(name)]
         assert [step for step, _ in told] == [1, 2, 3, 4, 5, 6]
@@ -30,28 +31,14 @@ def test_events_say_what_the_metrics_say(tmp_path):
     assert told == pytest.approx([sum(half[3:]) / 3 for half in halves], abs=1e-5)
 
 
-def test_after_a_resume_every_step_is_told_once(tmp_path):
-    run = Run.create(tmp_path / "run", CONFIG)
-    steps = record(run)
-    for _ in range(4):
-        next(steps)
-    steps.close()
-    list(record(run))
-    found = EventAccumulator(str(run.folder / "tensorboard"))
-    found.Reload()
-    assert [event.step for event in found.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
-
-
-def test_events_that_cannot_be_written_stop_no_training(tmp_path):
-    run = Run.create(tmp_path / "run", CONFIG)
+def test_events_that_cannot_be_written_stop_no_training(run):
     (run.folder / "tensorboard").touch()  # a file, where their folder should be
     list(record(run))
     assert run.state.status == "finished"
 
 
-def test_without_tensorboard_there_are_none(tmp_path, monkeypatch):
+def test_without_tensorboard_there_are_none(run, monkeypatch):
     monkeypatch.setattr(events, "find_spec", lambda name: None)
-    run = Run.create(tmp_path / "run", CONFIG)
     list(record(run))
     assert not (run.folder / "tensorboard").exists()
     assert run.state.status == "finished"

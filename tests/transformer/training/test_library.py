@@ -6,7 +6,6 @@ import json
 import shutil
 import socket
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,55 +30,39 @@ def test_a_run_is_renamed_with_all_it_has(run: Run, tmp_path: Path):
     assert not (tmp_path / "small").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("", "a name has at least one letter or digit"),
-        ("   ", "a name has at least one letter or digit"),
-        ("a/b", "a name cannot hold “/”"),
-        ("../up", "a name cannot hold “/”"),
-        ("/etc", "a name cannot hold “/”"),
-        ("a\\b", r"a name cannot hold “\\”"),
-        ("c:d", "a name cannot hold “:”"),
-        ("a,b", "a name cannot hold “,”"),
-        ('say "x"', 'a name cannot hold “"”'),
-        ("<b>", "a name cannot hold “<”"),
-        ("what?", r"a name cannot hold “\?”"),
-        (".", "neither begins nor ends with a dot"),
-        ("..", "neither begins nor ends with a dot"),
-        (".hidden", "neither begins nor ends with a dot"),
-        ("end.", "neither begins nor ends with a dot"),
-        (" a", "neither begins nor ends with a space"),
-        ("a ", "neither begins nor ends with a space"),
-        ("a\nb", "no line breaks and no invisible characters"),
-        ("a\x00b", "no line breaks and no invisible characters"),
-        ("a\u202eb", "no line breaks and no invisible characters"),
-        ("\ud800", "no line breaks and no invisible characters"),
-        ("compiled", "the name compiled is reserved"),
-        ("Compiled", "the name Compiled is reserved"),
-        ("CON", "the name CON is reserved"),
-        ("nul.txt", "the name nul.txt is reserved"),
-        ("lpt1", "the name lpt1 is reserved"),
-        ("a" * 81, "at most 80 letters, and this one has 81"),
-        ("😀" * 51, "at most 200 bytes on the disk, and this one takes 204"),
-        ("other", "the name other is taken"),
-    ],
-)
-def test_what_is_no_name_is_refused_in_a_sentence(run: Run, tmp_path: Path, name: str, reason: str):
+NO_NAMES = {
+    "a name has at least one letter or digit": ("", "   "),
+    "a name cannot hold “/”": ("a/b", "../up", "/etc"),
+    r"a name cannot hold “\\”": ("a\\b",),
+    "a name cannot hold “:”": ("c:d",),
+    "a name cannot hold “,”": ("a,b",),
+    'a name cannot hold “"”': ('say "x"',),
+    "a name cannot hold “<”": ("<b>",),
+    r"a name cannot hold “\?”": ("what?",),
+    "neither begins nor ends with a dot": (".", "..", ".hidden", "end."),
+    "neither begins nor ends with a space": (" a", "a "),
+    "no line breaks and no invisible characters": ("a\nb", "a\x00b", "a\u202eb", "\ud800"),
+    r"the name \S+ is reserved": ("compiled", "Compiled", "CON", "nul.txt", "lpt1"),
+    "at most 80 letters, and this one has 81": ("a" * 81,),
+    "at most 200 bytes on the disk, and this one takes 204": ("😀" * 51,),
+    "the name other is taken": ("other",),
+}
+
+
+@pytest.mark.parametrize("reason", NO_NAMES)
+def test_what_is_no_name_is_refused_in_a_sentence(run: Run, tmp_path: Path, reason: str):
     (tmp_path / "other").mkdir()
-    with pytest.raises(LibraryError, match=reason) as caught:
-        rename(run, name)
-    assert "\n" not in str(caught.value)
+    for name in NO_NAMES[reason]:
+        with pytest.raises(LibraryError, match=reason) as caught:
+            rename(run, name)
+        assert "\n" not in str(caught.value)
     assert names(tmp_path) == ["small"]
     assert (tmp_path / "other").is_dir()
 
 
-def test_the_longest_name_will_do(run: Run):
-    assert rename(run, "a" * 80).folder.is_dir()
-
-
-def test_its_own_name_is_no_change(run: Run):
-    assert rename(run, "small") == run
+@pytest.mark.parametrize("name", ["a" * 80, "small"])
+def test_the_longest_name_and_its_own_will_do(run: Run, name: str):
+    assert rename(run, name).folder.is_dir()
 
 
 def test_a_failed_rename_leaves_the_others_lock_alone(run: Run, tmp_path: Path):
@@ -141,40 +124,41 @@ def test_a_disk_that_refuses_is_a_sentence(run: Run, tmp_path: Path, monkeypatch
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(library, "_claim", refuse)
-    with pytest.raises(LibraryError, match="small cannot be moved: No space left on device"):
-        rename(run, "new")
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "_claim", refuse)
+        with pytest.raises(LibraryError, match="small cannot be moved: No space left on device"):
+            rename(run, "new")
     assert names(tmp_path) == ["small"]
+    trashed = delete(run)
+    monkeypatch.setattr(library, "_claim", refuse)
+    with pytest.raises(LibraryError, match="small cannot be brought back: No space left on device"):
+        restore(trashed)
+    assert trash(tmp_path) == [trashed]
 
 
 # --- the trash
 
 
 def test_deleting_and_restoring_changes_nothing(run: Run, tmp_path: Path):
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+
     (run.folder / "lock").unlink(missing_ok=True)
-    before = {path.relative_to(run.folder): path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
-    trashed = delete(run)
+    before, trashed = contents(), delete(run)
     assert (trashed.name, trashed.root) == ("small", tmp_path)
     assert abs(trashed.deleted - time.time()) < PATIENCE
     assert list_runs(tmp_path) == []
     assert trash(tmp_path) == [trashed]
-    back = restore(trashed)
-    assert back == run
-    after = {path.relative_to(run.folder): path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
-    assert after == before
+    assert restore(trashed) == run
+    assert contents() == before
     assert trash(tmp_path) == []
     assert list((tmp_path / ".trash").iterdir()) == []
 
 
-def test_a_name_that_was_taken_meanwhile_gets_a_number(run: Run, tmp_path: Path):
-    copy = shutil.copytree(run.folder, tmp_path.parent / f"{tmp_path.name}-copy")
-    try:
-        for _ in range(2):
-            shutil.copytree(copy, run.folder, dirs_exist_ok=True)
-            delete(run)
-        shutil.copytree(copy, run.folder)
-    finally:
-        shutil.rmtree(copy)
+def test_a_name_that_was_taken_meanwhile_gets_a_number(run: Run, trained: Run, tmp_path: Path):
+    for _ in range(2):
+        delete(run)
+        shutil.copytree(trained.folder, run.folder)
     assert [restore(trashed).name for trashed in trash(tmp_path)] == ["small-2", "small-3"]
     assert names(tmp_path) == ["small", "small-2", "small-3"]
 
@@ -201,18 +185,6 @@ def test_the_trash_keeps_the_newest_for_a_week(run: Run, tmp_path: Path):
     assert (tmp_path / ".trash" / "something-else").is_dir()
 
 
-def test_a_disk_that_refuses_to_give_back_is_a_sentence(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    trashed = delete(run)
-
-    def refuse(*_):
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(library, "_claim", refuse)
-    with pytest.raises(LibraryError, match="small cannot be brought back: Read-only file system"):
-        restore(trashed)
-    assert trash(tmp_path) == [trashed]
-
-
 # --- what changed
 
 
@@ -235,13 +207,8 @@ def test_a_disk_that_refuses_to_give_back_is_a_sentence(run: Run, tmp_path: Path
     ],
 )  # fmt: skip
 def test_what_a_run_changed_is_said_in_words(part: str, values: dict[str, object], said: list[str]):
-    before = RunConfig()
-    fresh = RunConfig(
-        **{
-            name: replace(default(), **(values if name == part else {}))
-            for name, default in (("task", TaskConfig), ("model", ModelConfig), ("training", TrainingConfig))
-        }
-    )
+    kinds = {"task": TaskConfig, "model": ModelConfig, "training": TrainingConfig}
+    before, fresh = RunConfig(), RunConfig(**{part: kinds[part](**values)})
     assert changes(fresh, before) == said
     assert len(changes(before, fresh)) == len(said)
     assert changes(fresh, fresh) == []

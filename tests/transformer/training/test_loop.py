@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,10 @@ def tiny(**training) -> RunConfig:
 def trained(config: RunConfig):
     model = build(config)
     return model, list(train(model, config))
+
+
+def losses(config: RunConfig) -> list[float]:
+    return [step.loss for step in trained(config)[1]]
 
 
 # --- one step
@@ -77,67 +82,54 @@ def test_the_rate_is_the_one_that_is_used():
     torch.testing.assert_close((model.unembedding.bias - before).abs().max().item(), 0.001, atol=1e-5, rtol=0)
 
 
-def test_the_loss_starts_as_that_of_a_guess():
-    for name in ("reverse", "reverse-aligned", "reverse-translate"):
-        config = RunConfig(task=TaskConfig(task=name), training=TrainingConfig(max_steps=1))
-        (first,) = trained(config)[1]
-        assert math.log(12) - 0.2 < first.loss < math.log(12) + 1.0, name
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_the_loss_starts_as_that_of_a_guess(task):
+    (first,) = losses(RunConfig(task=TaskConfig(task=task), training=TrainingConfig(max_steps=1)))
+    assert math.log(12) - 0.2 < first < math.log(12) + 1.0
 
 
-def test_a_prompt_without_weight_is_not_learned():
+@pytest.mark.parametrize(("weight", "least", "most"), [(0.0, 0.0, 0.35), (1.0, 0.8, 1.0)])
+def test_a_prompt_is_learned_only_with_weight(weight, least, most):
     """With the mask off, x2..x4 stand in sight of their queries: they are copied when they count, and only then."""
-    accuracies = {}
-    for weight in (0.0, 1.0):
-        config = RunConfig(
-            task=TaskConfig(length=4),
-            model=ModelConfig(**{**vars(TINY), "d_model": 32, "mask": "full"}),
-            training=TrainingConfig(max_steps=80, prompt_weight=weight, solved_at=2, evaluate_every=80),
-        )
-        accuracies[weight] = trained(config)[1][-1].accuracy[:3].mean()
-    assert accuracies[0.0] < 0.35
-    assert accuracies[1.0] > 0.8
+    model = ModelConfig(**{**vars(TINY), "d_model": 32, "mask": "full"})
+    training = TrainingConfig(max_steps=80, prompt_weight=weight, solved_at=2, evaluate_every=80)
+    _, steps = trained(RunConfig(task=TaskConfig(length=4), model=model, training=training))
+    assert least <= steps[-1].accuracy[:3].mean() <= most
 
 
 # --- the generator
 
 
-def test_the_same_seed_is_the_same_curve_bit_for_bit():
-    curves = [[step.loss for step in trained(tiny(seed=seed))[1]] for seed in (0, 0, 1)]
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_the_same_seed_is_the_same_curve_bit_for_bit_and_the_global_generator_is_left_alone(dropout):
+    before, curves = torch.random.get_rng_state(), []
+    for seed in (0, 0, 1):
+        config = tiny(seed=seed, max_steps=6)
+        curves.append(losses(replace(config, model=replace(config.model, dropout=dropout))))
     assert curves[0] == curves[1]
-    assert len(set(curves[0])) == 12
+    assert len(set(curves[0])) == 6
     assert all(a != b for a, b in zip(curves[0], curves[2], strict=True))
-
-
-def test_dropout_repeats_too_and_the_global_generator_is_left_alone():
-    config = RunConfig(task=TaskConfig(length=4), model=ModelConfig(**{**vars(TINY), "dropout": 0.3}))
-    config = RunConfig(task=config.task, model=config.model, training=TrainingConfig(max_steps=6))
-    before = torch.random.get_rng_state()
-    curves = [[step.loss for step in trained(config)[1]] for _ in range(2)]
-    assert curves[0] == curves[1]
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_measuring_changes_nothing():
-    """How often accuracy is measured does not touch what is learned."""
-    often, seldom = trained(tiny(evaluate_every=1)), trained(tiny(evaluate_every=12))
-    assert [step.loss for step in often[1]] == [step.loss for step in seldom[1]]
-    assert [step.step for step in seldom[1] if step.accuracy is not None] == [1, 12]
-    assert all(step.accuracy is not None for step in often[1])
+def test_how_often_accuracy_is_measured_does_not_touch_what_is_learned():
+    (_, often), (_, seldom) = (trained(tiny(evaluate_every=every)) for every in (1, 12))
+    assert [step.loss for step in often] == [step.loss for step in seldom]
+    assert [step.step for step in seldom if step.accuracy is not None] == [1, 12]
+    assert all(step.accuracy is not None for step in often)
 
 
 def test_a_few_steps_can_be_taken_and_the_modes_are_as_promised():
     model = build(tiny())
     steps = train(model, tiny())
     first = next(steps)
-    assert first.step == 1
-    assert first.accuracy is not None
     assert first.accuracy.shape == (8,)
     assert model.training
-    assert [step.step for step in itertools.islice(steps, 3)] == [2, 3, 4]
-    rest = list(steps)
-    assert rest[-1].step == 12
+    assert [step.step for step in (first, *itertools.islice(steps, 3))] == [1, 2, 3, 4]
+    *_, last = steps
+    assert last.step == 12
     assert not model.training
-    assert first.seconds < rest[-1].seconds
+    assert first.seconds < last.seconds
 
 
 def test_gradients_are_clipped_but_their_norm_is_told_unclipped():

@@ -19,10 +19,8 @@ UNSOLVED = ("GRU, one vector",)
 """What it shows is how far it comes without attention."""
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(
-    "preset", [p for p in PRESETS if p.name not in (*LONG, *UNSOLVED)], ids=lambda preset: preset.name
-)
+@pytest.mark.nightly  # by day the default run is solved, in test_loop.py
+@pytest.mark.parametrize("preset", [p for p in PRESETS if p.name not in (*LONG, *UNSOLVED)], ids=lambda p: p.name)
 def test_a_preset_is_solved(preset):
     config = replace(preset.config, training=replace(preset.config.training, seed=7, device="cpu"))
     *_, last = train(build(config), config)
@@ -58,25 +56,27 @@ def test_an_answer_meets_its_ceiling(mask):
     assert (np.abs(measured - most) < 0.08).all()
 
 
+def few_steps(config: RunConfig, many: int) -> RunConfig:
+    return replace(config, training=replace(config.training, max_steps=many))
+
+
 def test_an_answer_ends_after_its_steps_and_is_measured_even_when_it_is_not_solved():
-    config = small(RunConfig(model=ModelConfig(positions="none")))
-    found = answer(replace(config, training=replace(config.training, max_steps=7)))
+    found = answer(few_steps(small(RunConfig(model=ModelConfig(positions="none"))), 7))
     assert not found.solved
     assert len(found.steps) == 7
     assert found.steps[-1].accuracy is not None
     assert found.steps[-1].probed in (128, 512)
 
 
-def test_a_clock_that_runs_away_changes_no_answer(monkeypatch):
-    """However long a step takes: the same weights come out, bit for bit."""
-    config = small(RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(mask="causal")))
-    at_rest = answer(config)
+def test_an_answer_is_the_training_itself_however_long_the_clock_says_that_a_step_takes(monkeypatch):
+    config = few_steps(small(RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(mask="causal"))), 25)
+    model = build(config)
+    alone = [step.loss for step in train(model, config)]
     ticks = count()
     monkeypatch.setattr("transformer.training.loop.time.perf_counter", lambda: 1000.0 * next(ticks))
     found = answer(config)
-    assert at_rest.solved
-    assert len(found.steps) == len(at_rest.steps)
-    for name, weights in at_rest.model.state_dict().items():
+    assert [step.loss for step in found.steps] == alone
+    for name, weights in model.state_dict().items():
         assert torch.equal(found.model.state_dict()[name], weights)
 
 
@@ -84,9 +84,3 @@ def test_an_answer_can_be_broken_off():
     seen = []
     answer(small(RunConfig()), lambda step: bool(seen.append(step.step)) or step.step < 3)
     assert seen == [1, 2, 3]
-
-
-def test_an_answer_is_the_training_itself():
-    config = small(RunConfig())
-    alone = [step.loss for step in train(build(config), config)]
-    assert [step.loss for step in answer(config).steps] == alone

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,26 +13,24 @@ import time
 import pytest
 import torch
 
+from tests.kit.runs import tiny
 from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation import atomic_files
+from transformer.model import build
 from transformer.training import library, lock, recording, runs
 from transformer.training.exchange.inspection import faults
 from transformer.training.loop import TrainingError
 from transformer.training.recording import evaluate, record
 from transformer.training.runs import Control, Run, RunError, list_runs, new_folder, unreadable
 
-TINY = ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=0)
-
-
-def tiny(**training) -> RunConfig:
-    return RunConfig(task=TaskConfig(length=3), model=TINY, training=TrainingConfig(**{"max_steps": 7, **training}))
+CONFIG = tiny(max_steps=7)
 
 
 @pytest.fixture
 def run(tmp_path) -> Run:
-    return Run.create(tmp_path / "a-run", tiny(), device="a device")
+    return Run.create(tmp_path / "a-run", CONFIG, device="a device")
 
 
 def contents(run: Run) -> set[str]:
@@ -45,7 +44,7 @@ def contents(run: Run) -> set[str]:
 
 def test_a_new_run_is_queued_and_says_what_it_is(run):
     assert run.name == "a-run"
-    assert run.config == tiny()
+    assert run.config == CONFIG
     assert run.card["device"] == "a device"
     assert abs(run.created - time.time()) < PATIENCE
     assert run.state.status == "queued"
@@ -57,58 +56,59 @@ def test_a_new_run_is_queued_and_says_what_it_is(run):
         run.snapshot()
 
 
-def test_a_recorded_run_leaves_everything_and_nothing_else(run):
-    steps = list(record(run))
-    assert contents(run) == {
-        "run.json",
-        "state.json",
-        "metrics.jsonl",
-        "evaluation.json",
-        "example.npz",
-        "lock",
-        *(f"snapshots/step-{step:06d}.safetensors" for step in range(8)),
-    }
-    assert run.state.status == "finished"
-    assert run.state.step == 7
-    assert run.state.reason == "all 7 steps taken; not solved to 99.9%"
-    assert not run.state.live
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> tuple[Run, list]:
+    """A run that has ended, and what could be read at each of its steps: the step, and what its folder said."""
+    run, seen = Run.create(tmp_path_factory.mktemp("recorded") / "a-run", CONFIG), []
+    for step in record(run):
+        checkpoints.load(run.snapshot(0))
+        seen.append((step, run.state.status, [line["step"] for line in run.metrics()], min(run.snapshots())))
+    return run, seen
 
+
+def test_a_recorded_run_leaves_everything_and_nothing_else(recorded):
+    run, seen = recorded
+    small = {"run.json", "state.json", "metrics.jsonl", "evaluation.json", "example.npz", "lock"}
+    assert contents(run) == small | {f"snapshots/step-{step:06d}.safetensors" for step in range(8)}
+    assert (run.state.status, run.state.step, run.state.live) == ("finished", 7, False)
+    assert run.state.reason == "all 7 steps taken; not solved to 99.9%"
     lines = run.metrics()
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6, 7]
-    assert [line["loss"] for line in lines] == [step.loss for step in steps]
+    assert [line["loss"] for line in lines] == [step.loss for step, *_ in seen]
     assert [line["step"] for line in lines if "accuracy" in line] == [1, 5, 7]
     assert all(len(line["accuracy"]) == 6 for line in lines if "accuracy" in line)
     assert all({"learning_rate", "gradient_norm", "seconds"} <= set(line) for line in lines)
 
 
-def test_the_evaluation_is_that_of_the_last_weights(run):
-    list(record(run))
+def test_the_folder_can_be_read_at_every_step(recorded):
+    for number, (_, *said) in enumerate(recorded[1], 1):
+        assert said == ["running", list(range(1, number + 1)), 0]
+
+
+def test_the_evaluation_is_that_of_the_last_weights(recorded):
+    run, _ = recorded
     model, config = checkpoints.load(run.snapshot())
     assert config == run.config
     assert run.evaluation == json.loads(json.dumps(evaluate(model, config))) | {"snapshot": run.digest()}
     assert run.evaluation["positions"] == ["x2", "x3", "SEP", "y1", "y2", "y3"]
     assert run.evaluation["weights"] == checkpoints.weights_hash(model)
-    first, _ = checkpoints.load(run.snapshot(0))
-    assert checkpoints.weights_hash(first) != run.evaluation["weights"]
+    assert run.evaluation["weights"] != checkpoints.weights_hash(checkpoints.load(run.snapshot(0))[0])
     with pytest.raises(RunError, match="has no step 8; it has 0, 1, 2, 3, 4, 5, 6, 7"):
         run.snapshot(8)
 
 
-def test_a_solved_run_says_so(tmp_path):
-    config = RunConfig(task=TaskConfig(length=3), training=TrainingConfig(max_steps=300))
-    run = Run.create(tmp_path / "solved", config)
-    steps = list(record(run))
-    assert steps[-1].solved
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"max_steps": 1}, "its only step taken; not solved to 99.9%"),
+        ({"max_steps": 300, "solved_at": 0.0}, r"solved at step 5, after \d+\.\d s"),
+    ],
+)
+def test_a_run_that_has_ended_says_how(tmp_path, settings, reason):
+    run = Run.create(tmp_path / "run", tiny(**settings))
+    list(record(run))
     assert run.state.status == "finished"
-    assert re.fullmatch(rf"solved at step {len(steps)}, after \d+\.\d s", run.state.reason)
-
-
-def test_the_folder_can_be_read_at_every_step(run):
-    for step in record(run):
-        assert run.state.status == "running"
-        assert [line["step"] for line in run.metrics()] == list(range(1, step.step + 1))
-        assert min(run.snapshots()) == 0
-        checkpoints.load(run.snapshot(0))
+    assert re.fullmatch(reason, run.state.reason)
 
 
 def test_a_stop_is_honoured_after_the_step_it_is_in(run):
@@ -126,11 +126,10 @@ def test_a_stop_is_honoured_after_the_step_it_is_in(run):
 
 def test_whoever_stops_listening_leaves_a_reason(run):
     steps = record(run)
-    next(steps)
-    next(steps)
+    for _ in range(2):
+        next(steps)
     steps.close()
-    assert run.state.status == "stopped"
-    assert run.state.reason == "interrupted at step 2"
+    assert (run.state.status, run.state.reason) == ("stopped", "interrupted at step 2")
 
 
 def test_a_failure_leaves_its_sentence(run, monkeypatch):
@@ -141,8 +140,6 @@ def test_a_failure_leaves_its_sentence(run, monkeypatch):
         with torch.no_grad():
             model.unembedding.bias.fill_(math.nan)
         return model
-
-    from transformer.model import build
 
     monkeypatch.setattr(recording, "build", poisoned)
     with pytest.raises(TrainingError):
@@ -283,6 +280,9 @@ def test_a_line_of_metrics_that_cannot_be_used_is_left_out_and_named(run, kind):
         ("state.json", '{"status": "running", "heartbeat": 1' + "0" * 400 + "}", "it has a number of 401 digits"),
         ("state.json", '{"status": "running", "heartbeat": 1e400}', "inf is no number that could stand here"),
         ("state.json", "\xff", "it is not JSON"),
+        ("control.json", "", "it is not JSON"),
+        ("control.json", "[]", "it is no record"),
+        ("control.json", '{"dance": true}', "Control.__init__() got an unexpected keyword argument 'dance'"),
         ("control.json", '{"pace": "fast"}', "fast is no number that could stand here"),
         ("control.json", '{"pause_at": "3"}', "3 is no count"),
         ("control.json", '{"stop": "yes"}', "yes is neither to stop nor not"),
@@ -298,17 +298,19 @@ def test_a_small_file_that_cannot_be_used_is_named_and_the_run_stands(run, name,
     assert [each.name for each in list_runs(run.folder.parent)] == ["a-run"]
 
 
-def test_a_folder_among_the_snapshots_is_no_step(run):
-    (run.folder / "snapshots" / "step-000009.safetensors").mkdir()
-    (run.folder / "snapshots" / f"step-{'9' * 200}.safetensors").touch()
-    assert run.snapshots() == {}
+def test_other_files_among_the_snapshots_are_no_steps(run):
+    for name in ("step-000010.safetensors", "step-000002.safetensors", ".step-000011.safetensors.1.tmp", "notes.txt"):
+        (run.folder / "snapshots" / name).touch()
+    for name in ("step-x.safetensors", f"step-{'9' * 200}.safetensors"):
+        (run.folder / "snapshots" / name).touch()
+    (run.folder / "snapshots" / "step-000012.safetensors").mkdir()
+    assert list(run.snapshots()) == [2, 10]
+    assert run.snapshot().name == "step-000010.safetensors"
 
 
-def test_weights_of_another_model_are_refused_by_name(run, tmp_path):
-    list(record(run))
-    other = Run.create(tmp_path / "other", tiny(seed=1))
-    list(record(other))
-    (other.snapshot()).replace(run.snapshot())
+def test_weights_of_another_model_are_refused_by_name(recorded, tmp_path):
+    run, other = Run(shutil.copytree(recorded[0].folder, tmp_path / "a-run")), tiny(max_steps=7, seed=1)
+    checkpoints.save(run.snapshot(), build(other), other)
     with pytest.raises(RunError, match="cannot be used in the run a-run: its weights were trained with other settings"):
         run.network()
     assert any("trained with other settings" in fault for fault in faults(run))
@@ -353,14 +355,6 @@ def test_a_queued_run_with_a_heartbeat_from_the_future_is_lost_and_can_go_on(run
     assert library.delete(run).name == "a-run"
 
 
-def test_other_files_among_the_snapshots_are_not_steps(run):
-    for name in ("step-000010.safetensors", "step-000002.safetensors", ".step-000011.safetensors.1.tmp", "notes.txt"):
-        (run.folder / "snapshots" / name).touch()
-    (run.folder / "snapshots" / "step-x.safetensors").touch()
-    assert list(run.snapshots()) == [2, 10]
-    assert run.snapshot().name == "step-000010.safetensors"
-
-
 @pytest.mark.parametrize(
     "card",
     [
@@ -403,10 +397,9 @@ def test_runs_are_listed_oldest_first_whatever_their_cards_say_of_their_age(tmp_
     assert faults(Run(tmp_path / "old")) == []
 
 
-@pytest.mark.parametrize("field", ["n_layers", "d_model", "n_heads"])
-def test_a_config_with_a_number_of_400_digits_is_one_sentence(run, field):
+def test_a_config_with_a_number_of_400_digits_is_one_sentence(run):
     card = run.card
-    card["config"]["model"][field] = 10**400
+    card["config"]["model"]["d_model"] = 10**400
     (run.folder / "run.json").write_text(json.dumps(card))
     assert list_runs(run.folder.parent) == []
     assert unreadable(run.folder.parent) == ["the run.json of a-run cannot be used: it has a number of 401 digits"]
@@ -416,8 +409,8 @@ def test_there_are_no_runs_in_a_folder_that_is_not_there(tmp_path):
     assert list_runs(tmp_path / "nowhere") == unreadable(tmp_path / "nowhere") == []
 
 
-def test_a_run_is_not_made_twice(run):
-    list(record(run))
+def test_a_run_is_not_made_twice(recorded):
+    run, _ = recorded
     before = {name: (run.folder / name).read_bytes() for name in contents(run)}
     with pytest.raises(RunError, match=r"there is a run in .* already"):
         Run.create(run.folder, tiny(seed=1))
@@ -456,6 +449,8 @@ NONSENSE = [
     ("model", "positions", None, "positions must be text, not None"),
     ("model", "positions", "braille", "positions must be one of alibi, learned"),
     ("model", "architecture", "encoder-decoder", "the task reverse is for the architecture decoder or encoder, not"),
+    ("model", "norm", "batch", "norm must be pre, post or none, not 'batch'"),
+    ("training", "batch_size", 99999999, "batch_size must be between 1 and 65536, not 99999999"),
     ("model", "n_layers", 49, "n_layers must be between 1 and 48, not 49"),
     ("task", "length", "8", "length must be a whole number, not '8'"),
     ("task", "length", 0, "length must be between 1 and 2048, not 0"),
@@ -512,9 +507,3 @@ def test_a_config_says_what_auto_was():
         ("encoder", "full"),
         ("encoder-decoder", "causal"),
     ]
-
-
-def test_a_run_of_one_step_speaks_of_one(tmp_path):
-    run = Run.create(tmp_path / "one", tiny(max_steps=1))
-    list(record(run))
-    assert run.state.reason == "its only step taken; not solved to 99.9%"

@@ -209,30 +209,25 @@ def usable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "ones", lambda *size, device: torch.full(size, 1.0))
 
 
-def test_a_driver_that_nobody_has_thought_of_ends_no_worker(said: list[str], monkeypatch) -> None:
+@pytest.mark.parametrize("looked_before", [False, True])
+def test_a_driver_that_nobody_has_thought_of_ends_no_worker(looked_before: bool, said: list[str], monkeypatch) -> None:
+    """Where the first look fails the CPU is told, and why: else a page would go on saying that a GPU is looked for."""
+
     def fails() -> None:
-        raise OSError("no driver has said so before")
+        raise (OSError if looked_before else RuntimeError)("no driver has said so before. Some advice")
 
     usable(monkeypatch)
     lookout = Lookout()
-    lookout.look()
+    if looked_before:
+        lookout.look()
     monkeypatch.setattr(device_module, "look", fails)
     lookout.go_on()
-    assert not lookout.well
-    assert len(said) == 1
-
-
-def test_where_the_first_look_fails_the_cpu_is_told_and_why(said: list[str], monkeypatch) -> None:
-    """Else a page would go on saying that a GPU is looked for."""
-
-    def fails() -> None:
-        raise RuntimeError("no driver has said so before. Some advice")
-
-    monkeypatch.setattr(device_module, "look", fails)
-    Lookout().go_on()
     (found,) = told(said)
-    assert [each.name for each in found.all] == ["cpu"]
-    assert found.auto()[1] == "no driver has said so before"
+    if looked_before:
+        assert not lookout.well
+    else:
+        assert [each.name for each in found.all] == ["cpu"]
+        assert found.auto()[1] == "no driver has said so before"
 
 
 @pytest.mark.parametrize("when", ["at its first steps", "later"])
@@ -255,7 +250,9 @@ def test_a_worker_whose_gpu_breaks_is_not_well(when: str, said: list[str], monke
     assert told(said)[-1].auto()[0].name == "cpu"
 
 
-def test_a_step_is_timed_on_the_cpu() -> None:
+def test_a_step_is_timed_on_the_cpu(monkeypatch) -> None:
+    for name in ("FIRST", "BLOCKS", "STEPS"):
+        monkeypatch.setattr(step_times, name, 2)
     assert 0 < step_times.measure("cpu") < 1000 * PATIENCE
 
 
