@@ -57,8 +57,7 @@ SIZED = {"pe_width": "8", "pe_length": "20", "base": "100", "cursor": "7", "shif
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize(
-    ("query", "sizes"),
-    [(SIZED, (20, 8, 100)), ({"run": "reverse-translate"}, None), ({"run": "compiled"}, None)],
+    ("query", "sizes"), [(SIZED, (20, 8, 100)), ({"run": "reverse-translate"}, None), ({"run": "compiled"}, None)]
 )
 def test_what_follows_from_a_formula_is_the_formula(
     name: str, query: dict[str, str], sizes: tuple[int, int, int] | None
