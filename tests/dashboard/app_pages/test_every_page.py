@@ -416,7 +416,7 @@ def trainable(app: AppTest) -> bool:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["reverse", "reverse-translate", "reverse-aligned", "copy", "sort"])
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
-    app = open_page("heads", UNFOLDED)
+    app = open_page("exercises", UNFOLDED)
     assert task in app.selectbox(key="control-task").options
     app.selectbox(key="control-task").set_value(task).run()
     assert trainable(app)
