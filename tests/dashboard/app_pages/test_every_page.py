@@ -26,12 +26,10 @@ from tests.kit.pages import (
     PI,
     ROOT,
     RUNS,
-    SEP,
     UNFOLDED,
     answer,
     array,
     counted,
-    figures,
     laid_out,
     large_head,
     link,
@@ -87,30 +85,32 @@ def test_the_name_of_a_run_is_a_text_on_every_page(run: str, tmp_path: Path, mon
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("question", [PI, [9, 8, 7, 6, 5, 4, 3, 2], [0, 0, 7, 0, 0, 0, 0, 1]])
-def test_the_title_counts_what_is_right(run: str, question: list[int]) -> None:
-    said = answer(*network(run), question)
+@pytest.mark.parametrize(
+    ("run", "step", "question"),
+    [("reverse", 0, PI), *((run, None, [[0, 0, 7, 0, 0, 0, 0, 1], PI][i % 2]) for i, run in enumerate(RUNS))],
+)
+def test_the_title_counts_what_is_right(run: str, step: int | None, question: list[int]) -> None:
+    said = answer(*network(run, step), question)
     right = [one == other for one, other in zip(said, question[::-1], strict=True)]
     if run == "reverse-aligned-causal":
         right = right[4:]  # what the first half has to say stands to its right
-    title = open_page(run=run, input=" ".join(map(str, question))).title[0].value
+    assert all(right) == (step != 0)
+    at = {} if step is None else {"step": str(step)}
+    title = open_page(run=run, input=" ".join(map(str, question)), **at).title[0].value
     assert re.findall(r"(\d) of (\d) right", title) == [(str(sum(right)), str(len(right)))]
 
 
-def test_the_title_counts_what_is_right_before_training() -> None:
-    said = answer(*network("reverse", 0), PI)
-    right = sum(one == other for one, other in zip(said, PI[::-1], strict=True))
-    assert right < 8
-    assert f"{right} of 8 right" in open_page(run="reverse", step="0").title[0].value
-
-
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", RUNS)
-def test_the_verdict_and_the_table_are_counts(run: str) -> None:
+@pytest.mark.parametrize(
+    ("run", "sequences"),
+    [("reverse", 4096), ("reverse-translate", 5000), *((run, 1024) for run in RUNS if run != "reverse-translate")],
+)
+def test_the_verdict_and_the_table_are_counts_on_as_many_sequences_as_the_link_says(run: str, sequences: int) -> None:
     model, config = network(run)
-    right = counted(model, config)
-    app = open_page("accuracy", run=run)
+    right = counted(model, config, sequences)
+    app = open_page("accuracy", run=run, **({} if sequences == 4096 else {"sequences": str(sequences)}))
+    assert app.select_slider(key="control-sequences").value == sequences
+    assert any(f"on {sequences:,} fresh sequences" in caption.value for caption in app.caption)
     table = app.dataframe[0].value
     np.testing.assert_array_equal(table["right"], right.sum(axis=0))
     np.testing.assert_allclose(table["accuracy"], right.mean(axis=0))
@@ -133,19 +133,9 @@ def test_the_verdict_and_the_table_are_counts(run: str) -> None:
         assert table["ceiling"].tolist() == [0.1] * 7 + [1.0] * 9
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("sequences", ["1024", "5000"])
-def test_the_accuracy_is_measured_on_as_many_sequences_as_the_link_says(sequences: str) -> None:
-    right = counted(*network("reverse"), sequences=int(sequences))
-    app = open_page("accuracy", sequences=sequences)
-    np.testing.assert_array_equal(app.dataframe[0].value["right"], right.sum(axis=0))
-    assert app.select_slider(key="control-sequences").value == int(sequences)
-    assert any(f"on {int(sequences):,} fresh sequences" in caption.value for caption in app.caption)
-
-
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", RUNS)
-def test_the_patterns_are_those_of_the_model(run: str) -> None:
+@pytest.mark.parametrize(("run", "head"), [("reverse", "decoder.1.self_attention.2"), *((run, "") for run in RUNS)])
+def test_the_patterns_are_those_of_the_model_and_a_link_enlarges_its_head(run: str, head: str) -> None:
     model, config = network(run)
     said = answer(model, config, PI)
     tokens, source, _ = laid_out(config, np.array([said[::-1]]))  # it reads its own words
@@ -155,7 +145,7 @@ def test_the_patterns_are_those_of_the_model(run: str) -> None:
         source = None if source is None else torch.tensor([PI])
         tokens = torch.tensor([PI]) if source is None else tokens
     seen = observe(model, tokens, source=source)
-    app = open_page("heads", run=run)
+    app = open_page("heads", run=run, **({"head": head} if head else {}))
     header, body = next(
         message for element in app.get("bidi_component") if "panels" in (message := unpack(element.proto.bytes))[0]
     )
@@ -175,42 +165,28 @@ def test_the_patterns_are_those_of_the_model(run: str) -> None:
         else:
             assert mask.all()
     large, values = large_head(app)
+    if head:
+        assert (large["name"], large["number"]) == (head, 6)
+        assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)
     pattern, mask = expected[large["number"]]
     np.testing.assert_allclose(values["pattern"], np.where(mask, pattern, np.nan), atol=1e-5)
-    assert f"Head {header['panels'][large['number']]['name']} looks most at the answer" in app.title[0].value
+    name = header["panels"][large["number"]]["name"]
+    assert head or f"Head {name} looks most at the answer" in app.title[0].value
 
 
 def test_another_mask_is_measured_under_that_mask() -> None:
     model, config = network("reverse")
     masked = build(replace(config, model=replace(config.model, mask="sliding-window:3")))
     masked.load_state_dict(model.state_dict())
-    before, after = (counted(each, config)[:, 8:].mean() for each in (model, masked.eval()))
-    app = open_page("masks", run="reverse", mask="sliding-window:3")
-    assert (
-        app.title[0].value == f"Under the sliding-window mask the second half falls from {before:.2f} to {after:.2f}."
-    )
+    before, after = (counted(each, config, 1024)[:, 8:].mean() for each in (model, masked.eval()))
+    app = open_page("masks", run="reverse", mask="sliding-window:3", sequences="1024")
+    falls = f"the second half falls from {before:.2f} to {after:.2f}."
+    assert app.title[0].value == f"Under the sliding-window mask {falls}"
     window = np.abs(np.subtract.outer(np.arange(16), np.arange(16))) <= 3
-    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "values")["z"])), window)
-    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "forbidden")["z"])), ~window)
     pattern = array(trace(app, "after-pattern", "values")["z"])
     np.testing.assert_array_equal(np.isfinite(pattern), window)
+    np.testing.assert_array_equal(np.isfinite(array(trace(app, "after-pattern", "forbidden")["z"])), ~window)
     np.testing.assert_allclose(np.nansum(pattern, axis=1), 1, atol=1e-5)
-
-
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("query", [{"run": "reverse-sinusoidal"}, {"run": "reverse", "encoding": "sinusoidal"}])
-def test_the_sinusoidal_encoding_is_its_formula(query: dict[str, str]) -> None:
-    app = open_page("positions", **query)
-    place, pair = np.arange(16)[:, None], np.arange(32)[None, :]
-    angle = place / 10_000 ** (2 * pair / 64)
-    table = np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(16, 64)
-    np.testing.assert_allclose(array(trace(app, "encoding", "values")["z"]), table, atol=1e-5)
-    np.testing.assert_allclose(array(trace(app, "similarity", "values")["z"]), table @ table.T, atol=1e-4)
-    waves = figures(app)["waves"]["data"]
-    for wave in waves:
-        dimension = int(wave["name"].split()[-1])
-        np.testing.assert_allclose(array(wave["y"]), table[:, dimension], atol=1e-5)
-    assert [int(wave["name"].split()[-1]) for wave in waves] == app.multiselect(key="control-dimensions").value
 
 
 def test_the_loss_is_the_run_s_own() -> None:
@@ -257,7 +233,7 @@ def test_the_loss_is_the_run_s_own() -> None:
 def test_a_link_is_a_view(
     page: str, query: dict[str, str], widgets: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after a visit to other pages: two that follow, and all of them from the page that is first."""
+    """Also after a visit to another page, and from the first page to all of them."""
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)  # a first look at each page is enough
     app = open_page(page, **query)
     assert not app.warning
@@ -266,7 +242,7 @@ def test_a_link_is_a_view(
         assert app.session_state[f"control-{name}"] == value
     pages = list(PAGES)
     at = pages.index(page) + 1
-    others = len(pages) if query.get("task") else 2
+    others = len(pages) if query.get("task") else 1
     for other in (pages[at:] + pages[:at])[:others]:
         app.switch_page(PAGES[other].script).run()
         assert not app.exception
@@ -284,50 +260,22 @@ def test_a_rerun_cut_off_before_its_end_leaves_the_link_to_the_next(monkeypatch:
     assert link(app) == {"run": "reverse", "layers": "1"}
 
 
-def test_a_link_enlarges_its_head() -> None:
-    app = open_page("heads", run="reverse", head="decoder.1.self_attention.2")
-    assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)
-    model, _ = network("reverse")
-    seen = observe(model, torch.tensor([[*PI, SEP, *PI[:0:-1]]]))
-    large, values = large_head(app)
-    assert (large["name"], large["number"]) == ("decoder.1.self_attention.2", 6)
-    expected = seen["decoder.1.self_attention.pattern"][0, 2].numpy()
-    np.testing.assert_allclose(np.nan_to_num(values["pattern"]), expected, atol=1e-5)
-
-
-@pytest.mark.daily(3)
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"run": "nope"}, "no run “nope”"),
-        ({"run": "../reverse"}, "no run"),
-        ({"step": "3"}, "no weights of step 3"),
-        ({"input": "hello"}, "cannot be read"),
-        ({"input": "1 2 3 4 5 6 7 8 9"}, "cannot be read"),
-        ({"layers": "0"}, "layers=0 cannot be used"),
-        ({"foo": "<b>"}, "“foo” means nothing"),
-        ({"task": "bar"}, "no task “bar”"),
-        ({"positions": "bar"}, "no positional encoding “bar”"),
-        ({"device": "bar"}, "no device “bar”"),
-        ({"train_mask": "bar"}, "no mask “bar”"),
-        ({"architecture": "bar"}, "no architecture “bar”"),
-    ],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str) -> None:
-    app = open_page(**query)
-    (notice,) = (warning.value for warning in app.warning)
-    assert words in notice
-    assert "8 of 8 right" in app.title[0].value
-    assert not train(app).disabled
-    assert link(app) == {"run": "reverse"}
-    app.run()
-    assert not app.warning
-
-
-@pytest.mark.daily(4)
+@pytest.mark.daily(6)
 @pytest.mark.parametrize(
     ("page", "query", "words"),
     [
+        ("overview", {"run": "nope"}, "no run “nope”"),
+        ("overview", {"run": "../reverse"}, "no run"),
+        ("overview", {"step": "3"}, "no weights of step 3"),
+        ("overview", {"input": "hello"}, "cannot be read"),
+        ("overview", {"input": "1 2 3 4 5 6 7 8 9"}, "cannot be read"),
+        ("overview", {"layers": "0"}, "layers=0 cannot be used"),
+        ("overview", {"foo": "<b>"}, "“foo” means nothing"),
+        ("overview", {"task": "bar"}, "no task “bar”"),
+        ("overview", {"positions": "bar"}, "no positional encoding “bar”"),
+        ("overview", {"device": "bar"}, "no device “bar”"),
+        ("overview", {"train_mask": "bar"}, "no mask “bar”"),
+        ("overview", {"architecture": "bar"}, "no architecture “bar”"),
         ("heads", {"head": "bar"}, ""),
         ("heads", {"across": "bar"}, "metric “bar”"),
         ("heads", {"up": "<b>"}, "metric “<b>”"),
@@ -341,16 +289,40 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
         ("information", {"replacement": "bar"}, ""),
         ("information", {"beside": "bar"}, ""),
         ("positions", {"encoding": "bar"}, ""),
+        ("positions", {"encoding": "sinusoidal", "pe_width": "7"}, ""),
+        ("positions", {"encoding": "sinusoidal", "pe_width": "514"}, ""),
+        ("positions", {"encoding": "sinusoidal", "pe_length": "0"}, ""),
+        ("positions", {"encoding": "sinusoidal", "base": "500"}, ""),
+        ("positions", {"encoding": "sinusoidal", "base": "x"}, ""),
+        ("positions", {"encoding": "sinusoidal", "cursor": "17"}, ""),
+        ("positions", {"encoding": "rotary", "shift": "16"}, ""),
+        ("positions", {"encoding": "alibi", "slope": "4"}, ""),
+        ("positions", {"encoding": "alibi", "pe_heads": "17"}, ""),
+        ("positions", {"pe_length": "17"}, ""),
+        ("positions", {"scaled": "2"}, ""),
         ("order", {"order": "nonsense"}, "cannot be read"),
         ("order", {"order": "places-turn:0"}, "cannot be read"),
         ("order", {"order": "zero:decoder.0.self_attention.1"}, "does something else"),
         ("order", {"head": "decoder.0.self_attention.9"}, "no head of that name"),
         ("inside", {"query": "17"}, "There is no query at 17: this sequence has 16"),
+        ("inside", {"input": "3 1", "query": "5"}, "query at 5: this sequence has 4. The page shows the one at 3"),
+        ("inside", {"operation": "exp", "key": "17"}, "There is no key at 17: there are 16. The page shows the one"),
         ("inside", {"query": "0"}, "query=0 cannot be used"),
         ("inside", {"query": "x"}, "query=x cannot be used"),
         ("inside", {"operation": "bias"}, "no step “bias”"),
         ("inside", {"operation": "<b>"}, "no step"),
         ("inside", {"head": "decoder.9.self_attention.0"}, "no head of that name"),
+        ("block", {"part": "<b>"}, ""),
+        ("block", {"block": "<b>"}, ""),
+        ("block", {"sublayer": "<b>"}, ""),
+        ("block", {"joint": "<b>"}, ""),
+        ("block", {"query": "99"}, ""),
+        ("block", {"part": "logits", "query": "99"}, "There is no output 99 here"),
+        ("machine", {"zoom": "nope"}, "nope"),
+        ("machine", {"box": "nope"}, "nope"),
+        ("machine", {"query": "99"}, "There is no token at 99: 16 are read. The page shows the one at 9."),
+        ("accuracy", {"depth": "bar"}, "no look closer “bar”"),
+        ("accuracy", {"depth": "confusion", "confused": "17"}, "no target 17"),
         ("questions", {"asked": "6"}, ""),
         ("questions", {"asked": "nonsense"}, ""),
         ("questions", {"unrolled": "0"}, ""),
@@ -358,12 +330,18 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, s
         ("check", {"check_kind": "poem"}, "There is no kind “poem”."),
     ],
 )
-def test_what_a_page_cannot_find_falls_back_with_one_notice(page: str, query: dict[str, str], words: str) -> None:
-    app = open_page(page, run="reverse", **query)
+def test_what_a_link_names_in_vain_falls_back_with_one_notice(page: str, query: dict[str, str], words: str) -> None:
+    """What stands last in the link is what is not there; all else that it says holds."""
+    app = open_page(page, **{"run": "reverse"} | query)
     (notice,) = (shown(warning.value) for warning in app.warning)
     assert words in notice
     assert len(app.title) == 1
-    assert link(app) == {"run": "reverse"}
+    assert link(app) == {"run": "reverse"} | dict(list(query.items())[:-1])
+    if page == "overview":
+        assert "8 of 8 right" in app.title[0].value
+        assert not train(app).disabled
+    app.run()
+    assert not app.warning
 
 
 @pytest.mark.daily(2)
@@ -419,6 +397,7 @@ def described(app: AppTest) -> RunConfig:
 MENUS = ("task", "architecture", "positions", "train_mask", "device")
 NUMBERS = ("layers", "heads", "width", "length", "symbols", "seed", "max_steps", "min_length")
 CONTROLS = [f"control-{name}" for name in (*MENUS, *NUMBERS)]
+PUT_RIGHT = {"width": 64, "heads": 4, "min_length": 8}
 
 
 def trainable(app: AppTest) -> bool:
@@ -437,7 +416,7 @@ def trainable(app: AppTest) -> bool:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["reverse", "reverse-translate", "reverse-aligned", "copy", "sort"])
 def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> None:
-    app = open_page("heads", UNFOLDED)
+    app = open_page("exercises", UNFOLDED)
     assert task in app.selectbox(key="control-task").options
     app.selectbox(key="control-task").set_value(task).run()
     assert trainable(app)
@@ -466,21 +445,17 @@ def test_every_option_of_every_menu_can_be_trained_or_says_why(task: str) -> Non
         ({"min_length": "9"}, "min_length must be between 1 and length (8), not 9."),
     ],
 )
-def test_numbers_that_do_not_go_together_say_why(query: dict[str, str], words: str) -> None:
+def test_numbers_that_do_not_go_together_say_why_and_can_be_put_right(query: dict[str, str], words: str) -> None:
     app = open_page(**query)
     assert not trainable(app)
     assert words in shown(app.sidebar.error[0].value)
     for name in NUMBERS:
         if name in query:
             assert app.number_input(key=f"control-{name}").value == int(query[name])
-
-
-def test_a_number_can_be_put_right_again() -> None:
-    app = open_page(state=UNFOLDED)
-    app.number_input(key="control-width").set_value(65).run()
-    assert not trainable(app)
-    app.number_input(key="control-width").set_value(64).run()
-    assert trainable(app)
+    for name, value in PUT_RIGHT.items():
+        if name in query:
+            app.number_input(key=f"control-{name}").set_value(value)
+    assert trainable(app.run())
 
 
 def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,6 @@ from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-MODELS = ("reverse", "reverse-translate", "shakespeare", "compiled")
 PARTS = ("dropout", "parameters", "logits")
 PALETTES = [theme.LIGHT, theme.DARK]
 
@@ -56,18 +55,6 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return powers / powers.sum()
 
 
-@pytest.mark.daily(4)
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("run", MODELS)
-def test_each_part_opens_on_every_kind_of_model(run, part):
-    app = open_page("block", run=run, part=part)
-    assert len(app.title) == 1
-    assert not app.warning
-    assert not app.error
-    assert link(app)["run"] == run
-    assert next(control for control in app.get("button_group") if control.key == "control-part")
-
-
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize(
@@ -87,10 +74,6 @@ def test_each_part_opens_on_unusual_models(part, task, changes, tmp_path: Path, 
         app = open_page("block", run="one", part=part, **query)
         assert not app.warning
         assert not app.error
-
-
-def test_a_recurrent_network_is_said_to_have_no_blocks():
-    assert not open_page("block", run="bottleneck-gru", part="logits").exception
 
 
 # Dropout
@@ -343,11 +326,6 @@ def test_the_vectors_are_the_stream_and_what_the_norm_makes_of_it():
     app = open_page("block", run="compiled", part="logits")
     assert len(figures(app)["logits-vectors"]["data"]) == 1
     assert "This model has no final norm" in words(app)
-
-
-def test_an_output_that_is_not_there_falls_back():
-    app = open_page("block", run="reverse", part="logits", query="99")
-    assert any("There is no output 99 here" in warning.value for warning in app.warning)
 
 
 # Figures

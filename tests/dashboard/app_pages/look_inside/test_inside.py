@@ -238,9 +238,7 @@ def test_the_steps_are_gone_through_by_button_and_kept_in_the_link() -> None:
         assert link(app) == {"run": "reverse", "operation": name}
         assert app.session_state["control-operation"] == name
     assert is_off(app, "operation-on")
-    press_counted(app, "operation-back")
-    assert link(app)["operation"] == "project"
-    press_counted(app, "operation-back", times=len(names[2:]))
+    press_counted(app, "operation-back", times=len(names[1:]))
     assert link(app) == {"run": "reverse"}
 
 
@@ -249,13 +247,6 @@ def test_the_sentence_of_a_step_has_the_numbers_of_the_run() -> None:
     said = [each.value for each in open_page("inside", run="reverse", operation="scale").markdown]
     dot, scaled = real["dots"][7], real["scaled"][7]
     assert any(text.startswith(f"'6' at 8: {dot:.4f} / √16 = {scaled:.4f}.") for text in said)
-
-
-def test_a_query_behind_a_short_input_falls_back_with_one_notice() -> None:
-    app = open_page("inside", run="reverse", input="3 1", query="5")
-    (notice,) = (warning.value for warning in app.warning)
-    assert "There is no query at 5: this sequence has 4. The page shows the one at 3" in notice
-    assert link(app) == {"run": "reverse", "input": "3 1"}
 
 
 def test_an_early_step_of_training_and_a_short_input_can_be_opened() -> None:
@@ -393,9 +384,7 @@ def test_another_head_keeps_the_query_where_it_asks_from_the_same_tokens() -> No
     assert link(app) == {"run": "reverse-translate", "head": "encoder.0.self_attention.1"}
 
 
-def test_a_key_that_is_not_there_is_named_and_the_choice_is_part_of_the_link() -> None:
-    app = open_page("inside", run="reverse", operation="exp", key="17")
-    assert any("There is no key at 17: there are 16. The page shows the one" in each.value for each in app.warning)
+def test_the_key_that_is_chosen_is_part_of_the_link() -> None:
     app = open_page("inside", run="reverse", operation="exp")
     assert app.selectbox(key="control-key").value == 8  # the key that the query at 9 looks at most
     app.selectbox(key="control-key").set_value(3).run()

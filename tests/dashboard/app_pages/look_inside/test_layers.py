@@ -254,9 +254,7 @@ LABELS = (["embedding", "0 attention"], ["a", "b", "c"], ["1", "2", "3"])
 
 
 @pytest.mark.parametrize("palette", PALETTES)
-def test_letters_are_legible_and_ticked_where_the_answer_is_known_and_right(
-    palette: theme.Palette,
-) -> None:
+def test_letters_are_legible_and_ticked_where_the_answer_is_known_and_right(palette: theme.Palette) -> None:
     figure = lens_heatmap(VALUES, SAID, RIGHT, *LABELS, known=KNOWN, palette=palette)
     letters = sent(figure, "letters")
     assert letters["text"] == ["&lt;b&gt;", "<b>2✓</b>", "3", "1", "5", "<b>3✓</b>"]

@@ -429,10 +429,6 @@ def test_it_opens_for_every_kind_of_model(run: str) -> None:
     assert "machine" in figures(app)
 
 
-def test_what_a_link_names_in_vain_is_said() -> None:
-    app = open_page("machine", run="reverse", zoom="nope", box="nope", query="99")
-    notices = " ".join(warning.value for warning in app.warning)
-    assert "nope" in notices
-    assert "There is no token at 99: 16 are read. The page shows the one at 9." in notices
+def test_a_network_without_blocks_has_none_to_open() -> None:
     app = open_page("machine", run="bottleneck-gru", zoom="block")
     assert any("block" in warning.value for warning in app.warning)

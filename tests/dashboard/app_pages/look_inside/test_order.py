@@ -41,8 +41,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, **model: object) -> 
 def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a few sequences: the hand's way through 256 takes minutes."""
     monkeypatch.setattr(
-        "dashboard.models.heads.shares",
-        lambda model: measure_shares(model.network(), model.task, sequences=5),
+        "dashboard.models.heads.shares", lambda model: measure_shares(model.network(), model.task, sequences=5)
     )
     model, config = network("reverse-aligned")
     app = open_page("order", run="reverse-aligned")

@@ -57,13 +57,13 @@ SIZED = {"pe_width": "8", "pe_length": "20", "base": "100", "cursor": "7", "shif
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize(
-    ("query", "sizes"),
-    [(SIZED, (20, 8, 100)), ({"run": "reverse-translate"}, None), ({"run": "compiled"}, None)],
+    ("query", "sizes"), [(SIZED, (20, 8, 100)), ({"run": "reverse-sinusoidal"}, None), ({"run": "compiled"}, None)]
 )
 def test_what_follows_from_a_formula_is_the_formula(
     name: str, query: dict[str, str], sizes: tuple[int, int, int] | None
 ) -> None:
-    app = page(encoding=name, **query)
+    app = open_page("positions", {"code": True}, encoding=name, **query)
+    assert len(app.code) >= 2
     model = network(query.get("run", "reverse"))[0]
     own = model.config.d_model if name == "sinusoidal" else model.config.d_head
     length, width, base = sizes or (model.n_ctx, own, 10_000)
@@ -112,7 +112,8 @@ def test_the_hands_are_where_the_formula_puts_them() -> None:
 def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None:
     model, _ = network(run, step)
     table = model.positions.get_parameter("table").detach().double().numpy()
-    app = page(run=run, **({} if step is None else {"step": str(step)}))
+    app = open_page("positions", {"code": True}, run=run, **({} if step is None else {"step": str(step)}))
+    assert len(app.code) >= 2
     np.testing.assert_allclose(z(app, "encoding"), table, rtol=1e-6)
     products = table @ table.T
     np.testing.assert_allclose(z(app, "similarity"), products, rtol=1e-5, atol=1e-4)
@@ -134,7 +135,8 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("query", [{}, {"pe_heads": "3", "pe_length": "5", "slope": "2"}])
 def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
-    app = page(encoding="alibi", **query)
+    app = open_page("positions", {"code": True}, encoding="alibi", **query)
+    assert len(app.code) >= 2
     heads, length, head = int(query.get("pe_heads", 4)), int(query.get("pe_length", 16)), int(query.get("slope", 0))
     slopes = [2 ** (-8 * (h + 1) / heads) for h in range(heads)]
     np.testing.assert_allclose(array(trace(app, "slopes", "slope")["y"]), slopes, rtol=1e-6)
@@ -152,7 +154,8 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
-    app = page(run=run, encoding="none")
+    app = open_page("positions", {"code": True}, run=run, encoding="none")
+    assert len(app.code) >= 2
     rounding = said(app, r"its logits change by (\S+ × \S+|0) at most")[1]
     assert number(rounding) < 1e-9
     assert app.title[0].value.endswith(f"reading backwards changes no logit by more than {rounding}.")
@@ -272,15 +275,6 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     said(app, "There is only one step, so none is left for a test")
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("name", ["sinusoidal", "rotary", "alibi", "learned", "none"])
-def test_the_code_behind_the_picture_can_be_read(name: str) -> None:
-    app = open_page("positions", encoding=name)
-    app.session_state["code"] = True
-    app.run()
-    assert len(app.code) >= 2
-
-
 def test_a_link_is_a_view_and_the_sliders_write_it() -> None:
     query = {"run": "reverse", "encoding": "sinusoidal", **SIZED}
     app = page(**query)
@@ -298,32 +292,6 @@ def test_a_link_is_a_view_and_the_sliders_write_it() -> None:
     app.segmented_control(key="control-encoding").set_value("alibi").run()  # the sizes were the other's
     assert not app.warning
     assert link(app) == {"run": "reverse", "encoding": "alibi", "base": "1000000"}
-
-
-@pytest.mark.daily(4)
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"encoding": "sinusoidal", "pe_width": "7"},
-        {"encoding": "sinusoidal", "pe_width": "514"},
-        {"encoding": "sinusoidal", "pe_length": "0"},
-        {"encoding": "sinusoidal", "base": "500"},
-        {"encoding": "sinusoidal", "base": "x"},
-        {"encoding": "sinusoidal", "cursor": "17"},
-        {"encoding": "rotary", "shift": "16"},
-        {"encoding": "alibi", "slope": "4"},
-        {"encoding": "alibi", "pe_heads": "17"},
-        {"pe_length": "17"},
-        {"scaled": "2"},
-    ],
-)
-def test_what_a_link_names_in_vain_falls_back_with_one_notice(query: dict[str, str]) -> None:
-    app = page(**query)
-    assert len(app.warning) == 1
-    kept = {"encoding": query["encoding"]} if "encoding" in query else {}
-    assert link(app) == {"run": "reverse", **kept}
-    app.run()
-    assert not app.warning
 
 
 @pytest.mark.daily(1)

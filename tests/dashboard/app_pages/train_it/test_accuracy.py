@@ -329,18 +329,6 @@ def test_every_look_opens_and_stays_in_the_link(run: str, depth: str):
     assert link(app) == {"run": run, "sequences": "64", "depth": depth} or depth == default
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [({"depth": "bar"}, "no look closer “bar”"), ({"confused": "17", "depth": "confusion"}, "no target 17")],
-)
-def test_what_is_named_in_vain_falls_back_with_one_notice(query: dict[str, str], words: str):
-    app = open_page("accuracy", run="reverse", sequences="64", **query)
-    (notice,) = (warning.value for warning in app.warning)
-    assert words in notice
-    assert link(app).keys() <= {"run", "sequences", "depth"}
-
-
 def test_a_look_is_chosen_and_is_in_the_link():
     app = open_page("accuracy", run="reverse", sequences="64")
     control = app.segmented_control(key="control-depth")

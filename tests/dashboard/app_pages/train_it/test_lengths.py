@@ -54,10 +54,7 @@ class TestWords:
                 "After 2,000 steps up to length 4, rotary reverses 1.00 of it, 0.43 of length 5; no encoding 8.",
             ),
             (made_up(1, 1, 1, 1, 0, 0, 0, 0), "After 2,000 steps up to length 4, no encoding reverses length 5."),
-            (
-                made_up(1, 1, 1, 1, 1, 1, 1, 0.001),
-                "reverses 1.00 of it, 1.00 of length 5; rotary 0.0010 of length 8.",
-            ),
+            (made_up(1, 1, 1, 1, 1, 1, 1, 0.001), "reverses 1.00 of it, 1.00 of length 5; rotary 0.0010 of length 8."),
             (
                 made_up(1, 1, 1, 0.3, 0.2, encoding="none"),
                 "a model without positions reverses 0.30 of it, 0.20 of length 5.",
@@ -102,10 +99,7 @@ class TestWords:
             ([None], "Each encoding got 2,000 steps. One that learns slowly may need more."),
             ([Fall(0.2, 0.1), None], "One that learns slowly may need more."),
             ([Fall(0.2, 0.1)], "At the end the loss was still falling for rotary: more steps may help there (mean of "),
-            (
-                [Fall(0.1, 0.1)],
-                "At the end no loss was still falling (mean of the last 200 steps below that of",
-            ),
+            ([Fall(0.1, 0.1)], "At the end no loss was still falling (mean of the last 200 steps below that of"),
             ([Fall(0.2, 0.1), Fall(0.0, 0.3)], "At the end no loss was still falling"),
         ],
     )

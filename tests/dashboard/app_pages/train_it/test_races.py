@@ -184,10 +184,7 @@ LOST = {"solved": False, "step": 2000, "seconds": 14.0}
             [stand(each, **LOST, config=config(training={"solved_at": 2.0})) for each in "ab"],
             "Every run took all its steps: the best has 0.43 of the second half right, with a.",
         ),
-        (
-            [stand("a"), stand("b", **LOST, config=config(task={"length": 9}))],
-            "1 of 2 runs have solved their tasks.",
-        ),
+        ([stand("a"), stand("b", **LOST, config=config(task={"length": 9}))], "1 of 2 runs have solved their tasks."),
         # meanwhile
         ([stand("a", **LOST, state=RUNNING)], "Not solved yet: it still trains."),
         (
