@@ -60,4 +60,4 @@ def test_a_page_that_shows_a_part_says_so_and_others_do_not() -> None:
 
     assert "This page shows the positions." in said("positions", "reverse")[0]
     assert "This page shows the states." in said("heads", "bottleneck-gru")[0]
-    assert not said("context", "reverse")
+    assert not said("runs", "reverse")

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dashboard.lectures.expressions import parsed
 
-NUMBERS = st.integers(-1000, 1000)
-SIGNS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<": operator.lt,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, **COMPARED}
 
 
-@given(NUMBERS, st.sampled_from(sorted(SIGNS)), NUMBERS)
-def test_two_numbers_come_to_what_python_says(first: int, sign: str, second: int) -> None:
-    assert parsed(f"a {sign} {second}").value({"a": first}) == SIGNS[sign](first, second)
+@pytest.mark.parametrize("sign", SIGNS)
+def test_two_numbers_come_to_what_python_says(sign: str) -> None:
+    for first, second in itertools.product((-1000, -2, -1, 0, 1, 3, 1000), (-1000, -2, -1, 1, 3, 1000)):
+        assert parsed(f"a {sign} {second}").value({"a": first}) == SIGNS[sign](first, second)
 
 
 @pytest.mark.parametrize(
@@ -58,28 +51,13 @@ def test_a_value_is_written_as_asked_with_a_true_minus(text: str, written: str) 
     assert parsed(text).written({"weight": 0.125, "count": 1234}) == written
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "a b",
-        "().__class__",
-        "[].append(1)",
-        "lambda: 1",
-        "[x for x in y]",
-        "f'{a}'",
-        "a[0]",
-        "a if b else c",
-        "2 ** 1000000",
-        "a << 5",
-        "print(a, file=b)",
-        "(a := 1)",
-        "not a",
-        "f(x)(y)",
-        "1 + " * 100 + "1",
-        "-" * 50 + "1",
-    ],
-)
+NO_ARITHMETIC = [
+    *("", "a b", "().__class__", "[].append(1)", "lambda: 1", "[x for x in y]", "f'{a}'", "a[0]", "a if b else c"),
+    *("2 ** 1000000", "a << 5", "print(a, file=b)", "(a := 1)", "not a", "f(x)(y)", "1 + " * 100 + "1", "-" * 50 + "1"),
+]
+
+
+@pytest.mark.parametrize("text", NO_ARITHMETIC)
 def test_what_is_no_arithmetic_is_refused_before_anything_is_worked_out(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the sentence depends on what is wrong
         parsed(text)

@@ -105,9 +105,9 @@ def test_corners_are_those_of_a_training_taken_here(walked) -> None:
 
 def test_what_a_walk_does_not_have_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="has no attention"):
-        ViewValues(Settings())["corner_weight"](1, 1)
+        ViewValues(Settings(corner_most=3, corner_width=3))["corner_weight"](1, 1)
     with pytest.raises(ValueError, match="step 7 of this training was not recorded"):
-        _ = ViewValues(Settings(corner_step=7))["corner_error"]
+        _ = ViewValues(Settings(corner_most=3, corner_width=3, corner_step=7))["corner_error"]
 
 
 # --- by hand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from dashboard.theme import LIGHT
 from tests.kit.pages import array, large_head, link, open_page, trace
 from transformer import checkpoints
 from transformer.analysis import sample as analysis_sample
-from transformer.analysis.findings import blocks
 from transformer.analysis.heads.detail import detail
 from transformer.analysis.sample import sample, strongest
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -89,15 +88,6 @@ def test_a_contribution_is_the_length_of_what_is_written(task: str, changes: dic
             np.testing.assert_allclose(found.contribution(head), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_remembered_changes_no_number() -> None:
-    model = network()
-    whole = observe(model, TOKENS)
-    part = observe(model, TOKENS, remember=lambda site, value: value[..., :1] if site.endswith(".pattern") else None)
-    assert torch.equal(whole.logits, part.logits)
-    assert list(part.sites) == [site for site in whole.sites if site.endswith(".pattern")]
-    assert torch.equal(part[f"{SITE}.pattern"], whole[f"{SITE}.pattern"][..., :1])
-
-
 # --- long inputs
 
 
@@ -118,11 +108,6 @@ def test_a_block_is_its_strongest_cell(shape: tuple[int, int], factor: int) -> N
     visible = strongest(torch.from_numpy(some)[None, None], factor)[0, 0]
     assert visible.dtype == torch.bool
     np.testing.assert_array_equal(visible.numpy(), downsampled(some, factor))
-
-
-def test_blocks_are_named_by_their_places() -> None:
-    assert blocks(("a", "b", "c"), 1) == ("a", "b", "c")
-    assert blocks(("a", "b", "c", "d", "e"), 2) == ("1–2", "3–4", "5–5")
 
 
 def test_a_sample_of_a_long_input_is_downsampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,28 +202,20 @@ def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: 
     assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize(
-    ("click", "found"),
-    [
-        ({"lock": 3}, {"query": "4"}),
-        ({"lock": -1}, {}),
-        ({"lock": 400}, {}),
-        ({"window": {"row": 11, "column": 8}}, {"window": "12,9", "query": "2"}),
-        ({}, {"query": "2"}),
-    ],
-)
-def test_a_click_locks_a_query_or_moves_the_window(
-    click: dict[str, Any], found: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_click_locks_a_query_or_moves_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    clicks: Iterator[dict[str, Any]] = iter(
+        [{}, {"lock": 3}, {"lock": -1}, {"window": {"row": 11, "column": 8}}, {"lock": 400}]
+    )
+
     def clicked(*_: Any, key: str, on_click: Callable[[], None], **options: Any) -> None:
-        st.session_state[key] = {"click": click}
+        st.session_state[key] = {"click": next(clicks)}
         on_click()
 
     app = open_heads(run="reverse", query="2")
     monkeypatch.setattr("dashboard.parts.head_focus.plot", clicked)
-    app.run()
-    assert link(app) == {"run": "reverse", **found}
+    for query, window in (("2", None), ("4", None), (None, None), (None, "12,9"), (None, "12,9")):
+        found = {"run": "reverse", "query": query, "window": window}
+        assert link(app.run()) == {name: value for name, value in found.items() if value}
 
 
 @pytest.mark.daily(1)

@@ -19,7 +19,7 @@ from dashboard.parts.text import counted_tokens
 from tests.kit.pages import array, figures, link, open_page, trace
 from tests.kit.texts import config, trained, untrained
 from transformer import checkpoints, observe
-from transformer.analysis.accuracy.breakdown import Answers, commonest, confusion_among
+from transformer.analysis.accuracy.breakdown import Answers
 from transformer.analysis.accuracy.reading import cost_of_each_head, reading
 from transformer.analysis.accuracy.windows import ByPlace, drawn_together, named, stretches
 from transformer.analysis.film.film import Film
@@ -195,14 +195,6 @@ def test_the_commonest_tokens_are_counted_by_hand() -> None:
     assert list(frame["said instead"]) == ["b", "a"]
     assert list(frame["share"]) == [0.25, pytest.approx(2 / 3)]
     np.testing.assert_allclose(frame["nats a token"], math.log(4))
-
-
-def test_what_is_said_for_the_rest_is_drawn_together() -> None:
-    tokens = commonest(answers(), 2)
-    counts = confusion_among(answers(), tokens)
-    assert tokens.tolist() == [0, 1]
-    assert counts.tolist() == [[2, 1, 1], [2, 1, 0]]
-    assert counts.sum() == 7  # every target that is one of the two
 
 
 # --- the film, and health

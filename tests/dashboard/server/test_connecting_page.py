@@ -14,14 +14,13 @@ import streamlit as st
 
 from dashboard.server import http
 from dashboard.server.streamlit_private import served_page
-from tests.kit.rooms.asgi import to_its_end
+from tests.kit.rooms.asgi import answer
 
 HTML = "text/html; charset=utf-8"
 
 
 def answered(body: bytes, kind: str = HTML, status: int = 200, **more: str) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body as they leave, of an answer that comes in two pieces, with `more` headers."""
-    sent: list[dict[str, Any]] = []
 
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         headers = {"content-type": kind, "content-length": str(len(body)), "etag": '"old"', "last-modified": "then"}
@@ -31,15 +30,7 @@ def answered(body: bytes, kind: str = HTML, status: int = 200, **more: str) -> t
         await send({"type": "http.response.body", "body": body[:100], "more_body": True})
         await send({"type": "http.response.body", "body": body[100:]})
 
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def receive() -> Any:
-        return {"type": "http.request"}
-
-    to_its_end(http.ConnectingPage(inner)({"type": "http", "path": "/heads", "headers": []}, receive, send))
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return sent[0]["status"], headers, b"".join(each["body"] for each in sent[1:])
+    return answer(http.ConnectingPage(inner), {"path": "/heads"})
 
 
 @pytest.mark.parametrize("packed", [False, True])

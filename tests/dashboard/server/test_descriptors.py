@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 from dashboard.server import descriptors, readiness
 from dashboard.server.descriptors import FULL, KEPT, OWN, SCARCE, Door
 from tests.kit.driving import dashboard
-from tests.kit.rooms.asgi import to_its_end
+from tests.kit.rooms.asgi import messages
 from tests.kit.waiting import PATIENCE, wait_for
 
 resource = pytest.importorskip("resource")
@@ -55,17 +55,12 @@ def test_the_soft_limit_becomes_the_hard_one_and_what_is_open_is_counted(limits:
 
 def answer(scope: dict[str, Any], left: float, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the door sends; nothing where it lets somebody in."""
-    sent: list[dict[str, Any]] = []
 
     async def inside(*_: object) -> None:
         pass
 
-    async def send(message: Any) -> None:
-        sent.append(dict(message))
-
     monkeypatch.setattr(descriptors, "left", lambda: left)
-    to_its_end(Door(inside)(scope, inside, send))
-    return sent
+    return messages(Door(inside), scope)
 
 
 @pytest.mark.parametrize("scope", [PAGE, STEPS, TAB])
@@ -81,15 +76,14 @@ def test_a_tab_of_an_older_server_is_closed_with_the_words(monkeypatch: pytest.M
     assert answer(BARE, 0, monkeypatch) == [{"type": "websocket.close", "code": 1013, "reason": FULL}]
 
 
-@pytest.mark.parametrize("scope", [SCRIPT, {"type": "lifespan"}])
-def test_whoever_is_here_is_served_to_the_last(scope: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert answer(scope, 0, monkeypatch) == []
+def test_whoever_is_here_is_served_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answer(SCRIPT, 0, monkeypatch) == answer({"type": "lifespan"}, 0, monkeypatch) == []
 
 
-@pytest.mark.parametrize("left", [math.inf, SCARCE + 1, SCARCE, KEPT, 0])
-def test_people_are_sent_elsewhere_before_one_is_turned_away(left: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptors, "left", lambda: left)
-    assert ("nearly full" in readiness.lacks()) == (left <= SCARCE)
+def test_people_are_sent_elsewhere_before_one_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    for left in (math.inf, SCARCE + 1, SCARCE, KEPT, 0):
+        monkeypatch.setattr(descriptors, "left", lambda left=left: left)
+        assert ("nearly full" in readiness.lacks()) == (left <= SCARCE), left
 
 
 def test_a_connection_waits_while_only_the_last_ones_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

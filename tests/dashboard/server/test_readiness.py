@@ -8,15 +8,14 @@ import types
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
-from dashboard.server import background, http, readiness, roles
+from dashboard.server import background, http, roles
 from tests.kit.driving import dashboard
 from tests.kit.gpus import sitecustomize as gpu
-from tests.kit.rooms.asgi import to_its_end
+from tests.kit.rooms import asgi
 from tests.kit.waiting import wait_for
 
 
@@ -37,49 +36,31 @@ def warm(monkeypatch: pytest.MonkeyPatch, *ready: bool) -> None:
     monkeypatch.setattr(background.pool, "workers", workers)
 
 
-def answer() -> tuple[int, str, str]:
-    """Status, words and how long they may be kept, from the very route of the server."""
-    sent: list[dict[str, Any]] = []
-
-    async def send(message: Any) -> None:
-        sent.append(dict(message))
-
-    async def receive() -> Any:
-        return {"type": "http.request"}
-
-    (route,) = [each for each in http.routes("heads") if getattr(each, "path", "") == f"{http.base()}/ready"]
-    scope = {"type": "http", "method": "GET", "path": route.path, "headers": [], "query_string": b""}  # type: ignore[attr-defined]
-    to_its_end(Starlette(routes=[route])(scope, receive, send))
-    start, body = sent[0], sent[1]
-    return start["status"], body["body"].decode(), dict(start["headers"])[b"cache-control"].decode()
+def answer() -> tuple[int, str]:
+    """Status and words, which nobody keeps, from the very route of the server."""
+    status, headers, body = asgi.answer(Starlette(routes=http.routes("heads")), {"path": f"{http.base()}/ready"})
+    assert headers["cache-control"] == "no-store"
+    return status, body.decode()
 
 
 def test_it_is_ready_once_all_is_there_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    assert answer() == (200, "ready", "no-store")
+    assert answer() == (200, "ready")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_warm_process_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    warm(monkeypatch, False, True)
-    assert readiness.lacks() == ""
-
-
-@pytest.mark.parametrize("ready", [(), (False,), (False, False)])
-def test_a_cold_pool_is_waited_for(ready: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    warm(monkeypatch, *ready)
-    assert answer() == (503, "No training process is warm yet.", "no-store")
-
-
-def test_pytorch_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_waits_for_pytorch_and_for_one_warm_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ready in ((), (False,), (False, False), (False, True)):
+        warm(monkeypatch, *ready)
+        assert answer() == ((200, "ready") if any(ready) else (503, "No training process is warm yet."))
     monkeypatch.setattr(background, "torch", lambda: None)
-    assert answer() == (503, "PyTorch is not imported yet.", "no-store")
+    assert answer() == (503, "PyTorch is not imported yet.")
 
 
 def test_without_the_folder_of_runs_nobody_is_sent_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformer.training.runs.ROOT", tmp_path / "gone")
-    assert answer()[:2] == (503, "The folder of runs cannot be written: No such file or directory.")
+    assert answer() == (503, "The folder of runs cannot be written: No such file or directory.")
     monkeypatch.setenv(roles.ASKED, "viewer")
-    assert answer()[:2] == (503, "The folder of runs is not there.")
+    assert answer() == (503, "The folder of runs is not there.")
 
 
 def test_a_read_only_folder_is_enough_for_viewers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +68,9 @@ def test_a_read_only_folder_is_enough_for_viewers(tmp_path: Path, monkeypatch: p
         raise OSError(30, os.strerror(30))
 
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    assert answer()[:2] == (503, "The folder of runs cannot be written: Read-only file system.")
+    assert answer() == (503, "The folder of runs cannot be written: Read-only file system.")
     monkeypatch.setenv(roles.ASKED, "viewer")
-    assert answer()[:2] == (200, "ready")
+    assert answer() == (200, "ready")
 
 
 def test_it_says_why_no_training_process_starts_and_not_once_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,9 +78,9 @@ def test_it_says_why_no_training_process_starts_and_not_once_one_does(monkeypatc
     monkeypatch.setattr(background.pool, "_how", "its last words were “Error: no GPU”")
     for worker in background.pool.workers:
         worker.alive = True  # type: ignore[misc]
-    assert answer()[:2] == (200, "ready")
+    assert answer() == (200, "ready")
     warm(monkeypatch, False)
-    assert answer()[:2] == (
+    assert answer() == (
         503,
         "No training can begin, because its process ended 3 times in a row before it could train: "
         "its last words were “Error: no GPU”.",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import streamlit as st
+from starlette.responses import HTMLResponse
 
 from dashboard.server import entrance, roles
 from dashboard.server.entrance import Entrance
 from dashboard.server.roles import OWNER, Visitor, visitor
-from tests.kit.rooms.asgi import to_its_end
+from tests.kit.rooms.asgi import answer
 from transformer.foundation.checks import ConfigError
 
 HERE = {"host": "localhost:8501", "origin": "http://localhost:8501"}
@@ -129,33 +129,10 @@ def asked(
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of an answer; what is let through is an HTML page."""
     pathname, _, query = path.partition("?")
-    scope: dict[str, Any] = {
-        "type": "http",
-        "method": method,
-        "path": pathname,
-        "query_string": query.encode(),
-        "scheme": "http",
-        "headers": [(b"host", b"lab.example.org"), (b"cookie", cookies.encode())]
-        + [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
-    }
-    answer: dict[str, Any] = {"body": b""}
-
-    async def page(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-        await send({"type": "http.response.body", "body": b"the page"})
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            answer.update(status=message["status"], headers=dict(message["headers"]))
-        else:
-            answer["body"] += message.get("body", b"")
-
-    to_its_end(Entrance(page, base)(scope, receive, send))
-    found = {name.decode(): value.decode() for name, value in answer["headers"].items()}
-    return answer["status"], found, answer["body"].decode()
+    scope = {"method": method, "path": pathname, "query_string": query.encode(), "scheme": "http"}
+    named = {"host": "lab.example.org", "cookie": cookies}
+    status, found, body = answer(Entrance(HTMLResponse("the page"), base), scope, **named, **headers)
+    return status, found, body.decode()
 
 
 def test_the_owner_s_link_becomes_a_cookie_and_leaves_the_address() -> None:

@@ -6,10 +6,10 @@ import asyncio
 import contextvars
 import inspect
 import os
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +35,12 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server import streamlit_private
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.foundation.checks import ConfigError
+
+
+def put_back(monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str) -> None:
+    """What a mending puts into the place of these is taken away again after the test."""
+    for name in names:
+        monkeypatch.setattr(owner, name, getattr(owner, name))
 
 
 def test_a_callback_is_asked_for_where_its_fragment_or_everything_is() -> None:
@@ -156,15 +162,9 @@ def test_the_run_before_adds_no_widget_while_the_callbacks_of_a_click_run() -> N
             wait_for("the other waits for the state", lambda: len(asked), lambda times: times >= 2)
         return value
 
-    clicked = WidgetStates()
     for name in ("first", "second"):
-        metadata = _widget(name, start_the_other, lambda name=name: went.append(name))
-        before.register_widget(metadata, None)
-        clicked.widgets.add(id=metadata.id, bool_value=True)
-
-    context = contextvars.copy_context()  # a run of a script has its own, and with it a thread state
-    context.run(ThreadState.initialize)
-    context.run(now.on_script_will_rerun, clicked)
+        before.register_widget(_widget(name, start_the_other, lambda name=name: went.append(name)), None)
+    answer_clicks(now, "first", "second")
     assert went == ["first", "second"]
     late.join(PATIENCE)
     assert _widget("late").id in state
@@ -209,11 +209,8 @@ def test_two_sessions_do_not_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize("mended", [False, True])
 def test_a_run_that_is_to_stop_answers_its_click_first(monkeypatch: pytest.MonkeyPatch, mended: bool) -> None:
-    for owner, name in (
-        (SessionState, "on_script_will_rerun"),
-        (ScriptRunner, "_maybe_handle_execution_control_request"),
-    ):
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
+    put_back(monkeypatch, SessionState, "on_script_will_rerun")
+    put_back(monkeypatch, ScriptRunner, "_maybe_handle_execution_control_request")
     if mended:
         streamlit_private.let_callbacks_end()
     runner = MagicMock(_requests=ScriptRequests(), _execing=True)
@@ -227,19 +224,22 @@ def test_a_run_that_is_to_stop_answers_its_click_first(monkeypatch: pytest.Monke
         safe["second"] = 2
 
     safe.register_widget(_widget("clicked", bool, answer), None)
-    clicked = WidgetStates()
-    clicked.widgets.add(id=_widget("clicked").id, bool_value=True)
-    context = contextvars.copy_context()
-    context.run(ThreadState.initialize)
-    if mended:
-        context.run(safe.on_script_will_rerun, clicked)
-    else:
-        with pytest.raises(StopException):
-            context.run(safe.on_script_will_rerun, clicked)
+    with nullcontext() if mended else pytest.raises(StopException):
+        answer_clicks(safe, "clicked")
     assert ("second" in state) == mended
     with pytest.raises(StopException):
         safe["after"] = 3
     assert "after" not in state
+
+
+def answer_clicks(state: SafeSessionState, *names: str) -> None:
+    """As a run of a script does, which has a context of its own, and with it a thread state."""
+    clicked = WidgetStates()
+    for name in names:
+        clicked.widgets.add(id=_widget(name).id, bool_value=True)
+    context = contextvars.copy_context()
+    context.run(ThreadState.initialize)
+    context.run(state.on_script_will_rerun, clicked)
 
 
 def _widget(
@@ -254,12 +254,10 @@ def _widget(
     )
 
 
-def block(*place: int, fragment: str = "") -> ForwardMsg:
-    """What adds a block to the page."""
-    message = ForwardMsg()
+def reference(*place: int) -> ForwardMsg:
+    """What stands for a large message that the browser has already: it does not say whose it is."""
+    message = ForwardMsg(ref_hash="hash")
     message.metadata.delta_path.extend(place)
-    message.delta.add_block.allow_empty = True
-    message.delta.fragment_id = fragment
     return message
 
 
@@ -271,12 +269,18 @@ def element(*place: int, fragment: str = "") -> ForwardMsg:
     return message
 
 
-def reference(*place: int) -> ForwardMsg:
-    """What stands for a large message that the browser has already: it does not say whose it is."""
-    message = ForwardMsg()
-    message.metadata.delta_path.extend(place)
-    message.ref_hash = "hash"
+def block(*place: int, fragment: str = "") -> ForwardMsg:
+    """What adds a block to the page."""
+    message = element(*place, fragment=fragment)
+    message.delta.add_block.allow_empty = True
     return message
+
+
+def queue_of(messages: list[ForwardMsg]) -> ForwardMsgQueue:
+    queue = ForwardMsgQueue()
+    for message in messages:
+        queue.enqueue(message)
+    return queue
 
 
 def test_what_stands_in_a_dropped_block_is_dropped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,29 +295,23 @@ def test_what_stands_in_a_dropped_block_is_dropped_with_it(monkeypatch: pytest.M
         reference(0, 2),
         element(0, 3, fragment="another"),
     ]
-    monkeypatch.setattr(ForwardMsgQueue, "clear", ForwardMsgQueue.clear)  # to be put back
-    places = {}
+    put_back(monkeypatch, ForwardMsgQueue, "clear")
+    orphans = [(0, 1, 1, 0), (0, 1, 1, 1)]
     for mended in (False, True):
         if mended:
             streamlit_private.send_nothing_into_a_block_that_was_dropped()
-        queue = ForwardMsgQueue()
-        for message in messages:
-            queue.enqueue(message)
+        queue = queue_of(messages)
         queue.clear(retain_lifecycle_msgs=True, fragment_ids_this_run=["outer"])
-        places[mended] = [tuple(message.metadata.delta_path) for message in queue.flush()]
-    orphans = [(0, 1, 1, 0), (0, 1, 1, 1)]
-    assert places[False] == [(0, 0), *orphans, (0, 2), (0, 3)], "Streamlit sends what the browser cannot place"
-    assert places[True] == [(0, 0), (0, 2), (0, 3)]
+        places = [tuple(message.metadata.delta_path) for message in queue.flush()]
+        assert places == [(0, 0), *([] if mended else orphans), (0, 2), (0, 3)], "what the browser cannot place"
 
 
 def test_a_whole_run_clears_the_queue_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ForwardMsgQueue, "clear", ForwardMsgQueue.clear)
+    put_back(monkeypatch, ForwardMsgQueue, "clear")
     streamlit_private.send_nothing_into_a_block_that_was_dropped()
-    queue = ForwardMsgQueue()
     session = ForwardMsg()
     session.new_session.page_script_hash = "page"
-    for message in (session, block(0, 0), element(0, 0, 0)):
-        queue.enqueue(message)
+    queue = queue_of([session, block(0, 0), element(0, 0, 0)])
     queue.clear(retain_lifecycle_msgs=True)
     assert queue.flush() == [session]
     queue.enqueue(element(0, 0))
@@ -324,17 +322,12 @@ def test_a_whole_run_clears_the_queue_as_before(monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def handed_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptRequests], set[str]]:
     """Which clicks the run that follows is given when a request without any stops this one."""
-    for owner, name in (
-        (ScriptRequests, "_request_rerun_locked"),
-        (SessionState, "on_script_will_rerun"),
-    ):
-        monkeypatch.setattr(owner, name, getattr(owner, name))  # to be put back
+    put_back(monkeypatch, ScriptRequests, "_request_rerun_locked")
+    put_back(monkeypatch, SessionState, "on_script_will_rerun")
     asked: list[RerunData] = []
-
-    def start(self: AppSession, initial_rerun_data: RerunData) -> None:
-        asked.append(initial_rerun_data)
-
-    monkeypatch.setattr(AppSession, "_create_scriptrunner", start)
+    monkeypatch.setattr(
+        AppSession, "_create_scriptrunner", lambda self, initial_rerun_data: asked.append(initial_rerun_data)
+    )
     streamlit_private.hand_on_unanswered_clicks()
 
     def follow(before: ScriptRequests) -> set[str]:
@@ -374,27 +367,22 @@ def test_a_click_is_answered_by_the_next_run_where_the_first_is_stopped_before(
             begin_to_answer(requests)
 
 
-def test_a_click_that_is_being_answered_is_not_handed_on(handed_on: Callable[[ScriptRequests], set[str]]) -> None:
-    requests = ScriptRequests()
-    assert requests.request_rerun(click("leave"))
-    requests.on_scriptrunner_ready()
-    begin_to_answer(requests)
-    assert handed_on(requests) == set()
-
-
-def test_of_two_clicks_the_one_that_waits_is_handed_on(handed_on: Callable[[ScriptRequests], set[str]]) -> None:
+@pytest.mark.parametrize("waits", [set(), {"second"}])
+def test_of_clicks_only_one_that_waits_is_handed_on_and_none_that_is_being_answered(
+    waits: set[str], handed_on: Callable[[ScriptRequests], set[str]]
+) -> None:
     requests = ScriptRequests()
     assert requests.request_rerun(click("first"))
     requests.on_scriptrunner_ready()
-    assert requests.request_rerun(click("second", fragment="page"))
+    for name in waits:
+        assert requests.request_rerun(click(name, fragment="page"))
     begin_to_answer(requests)
-    assert handed_on(requests) == {"second"}
+    assert handed_on(requests) == waits
 
 
 @pytest.fixture
 def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked"):
-        monkeypatch.setattr(ScriptRequests, name, getattr(ScriptRequests, name))  # to be put back
+    put_back(monkeypatch, ScriptRequests, "on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked")
     streamlit_private.keep_the_page_when_a_fragment_is_asked_for()
     monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
 
@@ -441,10 +429,6 @@ def test_a_script_that_has_no_page_yet_asks_and_is_stopped_as_before(monkeypatch
     requests.request_stop()
     assert requests.on_scriptrunner_yield() == requests.on_scriptrunner_ready()
     assert not requests.request_rerun(RerunData(fragment_id="timer"))
-
-
-def test_the_served_page_has_one_script_written_into_it() -> None:
-    assert len(re.findall(r"<script>(.*?)</script>", streamlit_private.served_page(), flags=re.DOTALL)) == 1
 
 
 def test_streamlits_command_line_can_be_called() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 
 from dashboard.server.rooms import routes
@@ -59,6 +61,17 @@ class Event:
 
 
 OVER = Event("over", {})
+in_memory = pytest.mark.parametrize("make", ["memory"], indirect=True)
+"""For a test of what is the same wherever rooms live."""
+
+
+def sha(document: Any) -> str:
+    return hashlib.sha256(packed(document)).hexdigest()
+
+
+def step(document: Any, question: str = "", shown: bool = False) -> Event:
+    """What followers hear of a document that is shown."""
+    return Event("step", {"document": sha(document), "question": question, "shown": shown})
 
 
 class Stream:
@@ -202,6 +215,10 @@ class Lecturer:
         body = document if isinstance(document, bytes) else packed(document)
         path = f"/room/{self.code}/document{f'?{query}' if query else ''}"
         return await self.house.ask("PUT", path, body, x_room_key=self.key if key is None else key)
+
+    async def document(self, document: Any) -> Answer:
+        """What the room gives for a document that was shown."""
+        return await self.house.ask("GET", f"/room/{self.code}/document/{sha(document)}")
 
     async def votes(self) -> dict[str, Any]:
         answer = await self.house.ask("GET", f"/room/{self.code}/votes", x_room_key=self.key)

@@ -1,4 +1,4 @@
-"""Every law of rooms is held to both places where they live."""
+"""Every law of rooms is held to both places where they live, but for those which neither place keeps."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator

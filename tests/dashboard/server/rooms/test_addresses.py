@@ -11,7 +11,7 @@ import segno
 
 from dashboard.server import sockets
 from dashboard.server.rooms import addresses
-from tests.kit.rooms.house import HOST, House
+from tests.kit.rooms.house import HOST, House, in_memory
 
 
 @pytest.fixture
@@ -83,6 +83,7 @@ def test_the_picture_is_the_code_of_the_address_with_a_margin_of_four() -> None:
     assert not any(found[row][column] for row in (0, 1, 2, 3, -4, -3, -2, -1) for column in range(len(found)))
 
 
+@in_memory
 @pytest.mark.anyio
 async def test_address_and_picture_are_those_of_the_room(house: House) -> None:
     lab = House(house.rooms, "/lab")

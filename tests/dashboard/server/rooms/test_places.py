@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 
 import pytest
 
+from dashboard.server.rooms import places
 from dashboard.server.rooms.limits import Bucket, Limits
 from dashboard.server.rooms.memory import MemoryRooms
 from dashboard.server.rooms.places import place_at
 from dashboard.server.rooms.redis import RedisRooms
-from tests.kit.driving import ROOT, free_port
-from tests.kit.waiting import PATIENCE
+from tests.kit.driving import ROOT
 from transformer.foundation.checks import ConfigError
 
 WRONG = "ATTENTION_LAB_ROOMS must be a Redis's address, such as redis://localhost:6379/0."
@@ -45,17 +46,14 @@ def test_without_redis_its_package_is_not_imported() -> None:
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
-def test_the_server_does_not_start_with_a_wrong_place() -> None:
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
-    done = subprocess.run(
-        [*command, "--server.port", str(free_port())],
-        cwd=ROOT,
-        env=os.environ | {"ATTENTION_LAB_ROOMS": "http://localhost"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (done.returncode, done.stderr) == (2, f"{WRONG}\n")
+def test_the_server_does_not_start_with_a_wrong_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ATTENTION_LAB_ROOMS", "http://localhost")
+    places.place.cache_clear()
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "dashboard" / "app.py"))
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"{WRONG}\n")
 
 
 def test_a_bucket_gives_a_burst_and_then_so_many_a_second() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import http.client
 import json
 import os
@@ -14,15 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
+from dashboard.server.rooms.limits import Limits
+from dashboard.server.rooms.places import place_at
 from tests.kit.driving import ROOT, free_port
-from tests.kit.rooms.house import HERE, OVER, Event, House, RedisServer, packed, redis_server, without_redis
+from tests.kit.rooms.house import HERE, OVER, Event, House, RedisServer, packed, redis_server, step
 from tests.kit.waiting import PATIENCE, in_time, wait_for
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +31,7 @@ pytestmark = pytest.mark.anyio
 AWAY = "The rooms cannot be reached at this moment. Try again in a second."
 
 
-def step(document: Any, question: str = "", shown: bool = False) -> Event:
-    name = hashlib.sha256(packed(document)).hexdigest()
-    return Event("step", {"document": name, "question": question, "shown": shown})
-
-
-async def test_two_servers_share_a_room(servers: Callable[..., House]) -> None:
+async def test_servers_share_a_room_which_outlives_each_of_them(servers: Callable[..., House]) -> None:
     one, other = servers(followers=3), servers(followers=3)
     lecturer = await one.lecturer()
     async with one.follow(lecturer.code) as here, other.follow(lecturer.code) as there:
@@ -46,7 +42,11 @@ async def test_two_servers_share_a_room(servers: Callable[..., House]) -> None:
         vote = json.dumps({"question": "q", "answer": 1}).encode()
         voted = await other.ask("POST", f"/room/{lecturer.code}/votes", vote, cookie=lecturer.cookies[0])
         assert voted.status == 204
-        assert (await lecturer.votes())["counts"] == {"1": 1}
+        anew = replace(lecturer, house=servers(followers=3))
+        assert (await lecturer.votes())["counts"] == (await anew.votes())["counts"] == {"1": 1}
+        assert (await anew.document(1)).body == packed(1)
+        assert (await anew.show(2, "question=q&shown=1")).status == 200
+        assert await here.next() == await there.next() == step(2, "q", True)
         async with other.follow(lecturer.code):
             assert (await one.ask("GET", f"/room/{lecturer.code}/events")).status == 503
         await lecturer.close()
@@ -110,9 +110,6 @@ async def test_who_was_lost_with_a_server_is_no_longer_counted(
 async def test_while_redis_is_away_followers_stay_and_then_it_goes_on(
     servers: Callable[..., House], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dashboard.server.rooms.limits import Limits
-    from dashboard.server.rooms.places import place_at
-
     monkeypatch.setattr("dashboard.server.rooms.redis.POLL", 0.05)
     with redis_server(tmp_path) as server:
         house = House(place_at(server.address, Limits()))
@@ -175,12 +172,7 @@ def ask(port: int, method: str, path: str, body: bytes = b"", **headers: str) ->
         connection.close()
 
 
-@pytest.fixture(params=["memory", "redis"])
-def address(request: pytest.FixtureRequest) -> str:
-    return request.getfixturevalue("redis").address if request.param == "redis" else ""
-
-
-@pytest.mark.skipif(bool(without_redis()), reason=without_redis())
+@pytest.mark.nightly
 def test_a_room_outlives_a_killed_server(redis: RedisServer) -> None:
     """The room, its document and its question are there, and the lecturer's key still works."""
     port = free_port()
@@ -208,11 +200,13 @@ def test_a_room_outlives_a_killed_server(redis: RedisServer) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_told_to_end_does_not_wait_for_its_followers(address: str, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "ends"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
+def test_a_server_that_is_told_to_end_does_not_wait_for_its_followers(
+    number: signal.Signals, ends: bool, request: pytest.FixtureRequest
+) -> None:
     """Rooms of its own are over then; those in Redis go on, and nobody is told that they ended."""
     port = free_port()
-    with process(address, port) as server:
+    with process("" if ends else request.getfixturevalue("redis").address, port) as server:
         code = json.loads(ask(port, "POST", "/rooms")[1])["code"]
         stream = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         stream.request("GET", f"/room/{code}/events")
@@ -224,4 +218,4 @@ def test_a_server_that_is_told_to_end_does_not_wait_for_its_followers(address: s
         stream.close()
         server.wait(PATIENCE)
     assert len(rest) < 20
-    assert (b"event: over\n" in rest) == (not address)
+    assert (b"event: over\n" in rest) == ends
