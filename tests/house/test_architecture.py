@@ -157,7 +157,7 @@ USED = {
 
 def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
     """A file of each kind, dropped into a copy of the package, is known to the registry, the config and the links."""
-    shutil.copytree(ROOT / "transformer", tmp_path / "transformer", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "transformer", tmp_path / "transformer")
     code = (
         "from transformer import config, edits, masks, mistakes, positions, tasks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"

@@ -270,7 +270,7 @@ def test_what_is_asked_of_a_run_that_is_gone_is_refused_in_a_sentence_and_it_is_
         ("good", lambda app: app.text_input(key="shelf-name-good").set_value("mine"), ""),
         ("paused", lambda app: app.button(key="stop-it").click(), "paused was not stopped: no such file"),
     ):
-        app = open_page("runs", run="other")
+        app = open_page("runs", run="good")
         app.selectbox(key="shelf-run").set_value(run).run()
         (root / run).rename(root.parent / run)
         told = said(ask(app).run())
