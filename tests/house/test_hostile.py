@@ -60,7 +60,8 @@ def edited(name: str, **values: object) -> Damage:
 
     def damage(folder: Path) -> None:
         path = folder / name
-        first, *others = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+        whole = path.read_text() if path.exists() else "{}"
+        first, *others = whole.splitlines() if path.suffix == ".jsonl" else [whole]
         path.write_text("".join(f"{line}\n" for line in [json.dumps(json.loads(first) | values), *others]))
 
     return damage
