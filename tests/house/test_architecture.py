@@ -51,7 +51,9 @@ def read(path: Path) -> Read:
 def read_text(source: str) -> Read:
     module = ast.parse(source)
     asked, bound, calls = set(), {*dir(builtins), "__file__", "__name__", "__doc__", "__path__"}, set()
-    for node in ast.walk(module):
+    kinds = (ast.Name, ast.arg, ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
+    kinds += (ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Call)
+    for node in (each for each in ast.walk(module) if isinstance(each, kinds)):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 asked.add(name)

@@ -45,6 +45,12 @@ def test_every_page_says_its_weights_and_a_link_to_its_view(page: str) -> None:
     assert from_query({name: values[0] for name, values in parse_qs(said["query"]).items()}) == (shown, [])
 
 
+def test_the_link_names_the_last_step_and_what_was_typed() -> None:
+    said = origin(open_page("heads", run="reverse-translate", input="7 & 7"))  # "&" is no symbol, and is left out again
+    assert dict(parse_qsl(said["query"])) == {"run": "reverse-translate", "step": "430"}
+    assert said["makers"][0]["weights"] == digest_of("reverse-translate", 430)
+
+
 def test_weights_written_by_hand_have_a_digest_of_their_own() -> None:
     expected = hashlib.sha256()
     for name, tensor in compiled_reverser().state_dict().items():
@@ -58,9 +64,9 @@ def test_another_link_redraws_no_figure() -> None:
     def messages(app: AppTest) -> list[bytes]:
         return [each.proto.bytes for each in app.get("bidi_component")]
 
-    # "&" is no symbol, and is left out again; the step is the last.
-    one, other = (open_page("heads", run="reverse", input="7 & 7 1", **more) for more in ({}, {"sequences": "256"}))
-    assert dict(parse_qsl(origin(one)["query"])) == {"run": "reverse", "step": "40", "input": "7 7 1"}
+    one = open_page("heads", run="reverse", input="7 7 7 1")
+    other = open_page("heads", run="reverse", input="7 7 7 1", sequences="256")
+    assert dict(parse_qsl(origin(one)["query"])) == {"run": "reverse", "step": "40", "input": "7 7 7 1"}
     assert origin(one)["query"] != origin(other)["query"]
     assert messages(one) == messages(other)
 
