@@ -198,12 +198,14 @@ def test_train_tries_at_once_what_would_be_tried_after_a_pause(
 def test_a_run_whose_process_ends_before_it_begins_is_tried_anew_and_then_fails_alone(
     python: Interpreter, pool: Pool, tmp_path: Path
 ) -> None:
-    python.does(WARM.format(does="case $folder in *poison) echo 'Error: too large' >&2; exit 1;; esac"))
+    dies = f"printf x >> {tmp_path}/tries; echo 'Error: too large' >&2; exit 1"
+    python.does(WARM.format(does=f"case $folder in *poison) {dies};; esac"))
     poison, other = untrained(tmp_path, "poison", "other")
     pool.submit(poison, "a")
     pool.submit(other, "b")
     reached(poison, "failed")
     assert poison.state.reason == "its process ended 3 times before it began: its last words were “Error: too large”"
+    assert len((tmp_path / "tries").read_text()) == 3
     wait_for("the other run is done", lambda: pool.live("b") == 0)
     assert other.state.status == "queued"  # this process trains nothing
     assert pool.trouble == ""
