@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.kit.checkout import ROOT, script
+
+LICENCES = script("deploy/licences.py")
 AGAIN = "run deploy/update.sh"
-
-
-@pytest.fixture(scope="module")
-def licences() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("licences", ROOT / "deploy" / "licences.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def pinned(file: str) -> dict[str, str]:
@@ -28,38 +17,33 @@ def pinned(file: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["cpu", "cuda"])
-def test_the_locks_hold_the_versions_of_the_requirements(name: str, licences: ModuleType) -> None:
-    locked = licences.pins(name)
+def test_a_lock_holds_the_versions_of_the_requirements_each_with_a_hash_and_names_no_index(name: str) -> None:
+    locked, text = LICENCES.pins(name), LICENCES.LOCKS[name].read_text()
     wanted = pinned("requirements.txt") | {"redis": pinned("requirements-dev.txt")["redis"]}
     assert {package: locked.get(package) for package in wanted} == wanted, AGAIN
-
-
-@pytest.mark.parametrize("name", ["cpu", "cuda"])
-def test_every_locked_package_has_a_hash_and_no_lock_names_an_index(name: str, licences: ModuleType) -> None:
-    text = licences.LOCKS[name].read_text()
     entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
-    assert len(entries) == len(licences.pins(name)) > 40
+    assert len(entries) == len(locked) > 40
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
     assert not re.search(r"://|--(extra-)?index|--find-links", text)
 
 
-def test_the_page_is_up_to_date(licences: ModuleType) -> None:
-    assert licences.differences(licences.PAGE.read_text()) == [], AGAIN
-    assert licences.UNKNOWN not in licences.PAGE.read_text()
+def test_the_page_is_up_to_date() -> None:
+    assert LICENCES.differences(LICENCES.PAGE.read_text()) == [], AGAIN
+    assert LICENCES.UNKNOWN not in LICENCES.PAGE.read_text()
 
 
-def test_what_is_old_or_missing_is_named(licences: ModuleType) -> None:
-    text = licences.PAGE.read_text()
+def test_what_is_old_or_missing_is_named() -> None:
+    text = LICENCES.PAGE.read_text()
     row = next(line for line in text.splitlines() if line.startswith("| rich |"))
-    version = licences.pins("cpu")["rich"]
-    assert licences.differences(text.replace(f"{row}\n", "")) == [f"rich {version} is missing"]
-    assert licences.differences(text.replace(row, row.replace(version, "0.1"))) == [f"rich {version} is missing"]
-    assert licences.differences(text.replace(row, f"{row}\n| poor | 1.0 | MIT |")) == ["poor is in no lock"]
+    version = LICENCES.pins("cpu")["rich"]
+    assert LICENCES.differences(text.replace(f"{row}\n", "")) == [f"rich {version} is missing"]
+    assert LICENCES.differences(text.replace(row, row.replace(version, "0.1"))) == [f"rich {version} is missing"]
+    assert LICENCES.differences(text.replace(row, f"{row}\n| poor | 1.0 | MIT |")) == ["poor is in no lock"]
 
 
-def test_what_is_not_installed_keeps_its_licence(licences: ModuleType) -> None:
-    before = licences.known("| package | version | licence |\n|---|---|---|\n| no-such-package | 1.0 | MIT |\n")
+def test_what_is_not_installed_keeps_its_licence() -> None:
+    before = LICENCES.known("| package | version | licence |\n|---|---|---|\n| no-such-package | 1.0 | MIT |\n")
     assert before == {"no-such-package": "MIT"}
-    assert licences.licence("no-such-package", before) == "MIT"
-    assert licences.licence("no-such-package", {}) == licences.UNKNOWN
-    assert licences.licence("plotly", {}) == "MIT"
+    assert LICENCES.licence("no-such-package", before) == "MIT"
+    assert LICENCES.licence("no-such-package", {}) == LICENCES.UNKNOWN
+    assert LICENCES.licence("plotly", {}) == "MIT"

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dashboard.app_pages.learn_by_doing.check import running
 from dashboard.lectures import hand_out
 from dashboard.models.background import Measuring
+from tests.kit.checkout import ROOT
 from tests.kit.runs import reached, tiny
 from tests.kit.waiting import wait_for
 from transformer.checking.isolation.limits import Limits
@@ -30,7 +31,6 @@ from transformer.training.queue import warm_ups
 from transformer.training.queue.pool import ENOUGH, Pool
 from transformer.training.runs import Run
 
-ROOT = Path(__file__).parents[2]
 BROKEN = """echo "Traceback (most recent call last):
 ImportError: libtorch.so is broken
   Advice that says nothing." >&2; exit 1"""
@@ -69,8 +69,20 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Interpreter:
     return found
 
 
+@pytest.fixture
+def pool(python: Interpreter) -> Iterator[Pool]:
+    """One place for trainings by that interpreter."""
+    found = Pool(1)
+    yield found
+    found.close()
+
+
+def untrained(folder: Path, *names: str) -> list[Run]:
+    return [Run.create(folder / name, tiny()) for name in names]
+
+
 def of_a_training(folder: Path) -> str:
-    pool, run = Pool(1), Run.create(folder / "run", tiny())
+    pool, (run,) = Pool(1), untrained(folder, "run")
     try:
         pool.submit(run)
         reached(run, "failed")
@@ -126,15 +138,13 @@ def test_no_words_of_a_process_go_nowhere() -> None:
     found = {}
     for path in (each for folder in ("transformer", "dashboard") for each in (ROOT / folder).rglob("*.py")):
         text = path.read_text()
-        tree = ast.walk(ast.parse(text)) if "subprocess" in text else ()
-        for call in (each for each in tree if isinstance(each, ast.Call)):
-            if ast.unparse(call.func) in ("subprocess.Popen", "subprocess.run"):
+        for call in ast.walk(ast.parse(text)) if "subprocess" in text else ():
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("subprocess.Popen", "subprocess.run"):
                 told = {each.arg: ast.unparse(each.value) for each in call.keywords}
                 found[f"{path.name}:{call.lineno}"] = told.get("stderr")
     assert len(found) >= len(KINDS)
-    assert {
-        place: words for place, words in found.items() if words not in ("subprocess.PIPE", "subprocess.STDOUT")
-    } == {}
+    kept = ("subprocess.PIPE", "subprocess.STDOUT")
+    assert {place: words for place, words in found.items() if words not in kept} == {}
 
 
 @pytest.mark.parametrize(
@@ -147,88 +157,72 @@ def test_no_words_of_a_process_go_nowhere() -> None:
     ],
 )
 def test_a_pool_waits_longer_each_time_and_recovers_by_itself(
-    script: str | None, told: str, python: Interpreter, tmp_path: Path
+    script: str | None, told: str, python: Interpreter, pool: Pool, tmp_path: Path
 ) -> None:
     python.does(script or "exit 1")
     if script is None:
         (python.folder / "python").rename(python.folder / "away")
-    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
+    (run,) = untrained(tmp_path, "run")
     began = time.monotonic()
-    try:
-        pool.submit(run)
-        reached(run, "failed")
-        assert told in run.state.reason
-        assert told in pool.trouble
-        wait_for("two more processes have ended", lambda: pool._deaths >= ENOUGH + 2)
-        assert time.monotonic() - began >= 0.05 + 0.1  # two pauses, the second twice as long
-        if script is None:
-            (python.folder / "away").rename(python.folder / "python")
-        python.does(WARM.format(does=f"echo $folder >> {tmp_path}/trained"))
-        wait_for("a process has started", lambda: not pool.trouble)
-        pool.submit(run)
-        wait_for("a run was handed over", lambda: (tmp_path / "trained").exists())
-        assert (tmp_path / "trained").read_text() == f"{run.folder}\n"
-        wait_for("the processes that ended are forgotten", lambda: pool._deaths == 0)
-    finally:
-        pool.close()
+    pool.submit(run)
+    reached(run, "failed")
+    assert told in run.state.reason
+    assert told in pool.trouble
+    wait_for("two more processes have ended", lambda: pool._deaths >= ENOUGH + 2)
+    assert time.monotonic() - began >= 0.05 + 0.1  # two pauses, the second twice as long
+    if script is None:
+        (python.folder / "away").rename(python.folder / "python")
+    python.does(WARM.format(does=f"echo $folder >> {tmp_path}/trained"))
+    wait_for("a process has started", lambda: not pool.trouble)
+    pool.submit(run)
+    wait_for("a run was handed over", lambda: (tmp_path / "trained").exists())
+    assert (tmp_path / "trained").read_text() == f"{run.folder}\n"
+    wait_for("the processes that ended are forgotten", lambda: pool._deaths == 0)
 
 
 def test_train_tries_at_once_what_would_be_tried_after_a_pause(
-    python: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    python: Interpreter, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_module, "PAUSE", 3600.0)
     monkeypatch.setattr(pool_module, "LONGEST_PAUSE", 3600.0)
-    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
-    try:
-        for tries in range(ENOUGH, ENOUGH + 3):
-            pool.submit(run)
-            reached(run, "failed")
-            assert python.started == tries
-        python.does(WARM.format(does=":"))
+    (run,) = untrained(tmp_path, "run")
+    for tries in range(ENOUGH, ENOUGH + 3):
         pool.submit(run)
-        wait_for("the run is done", lambda: pool.live("") == 0)
-    finally:
-        pool.close()
+        reached(run, "failed")
+        assert python.started == tries
+    python.does(WARM.format(does=":"))
+    pool.submit(run)
+    wait_for("the run is done", lambda: pool.live("") == 0)
 
 
 def test_a_run_whose_process_ends_before_it_begins_is_tried_anew_and_then_fails_alone(
-    python: Interpreter, tmp_path: Path
+    python: Interpreter, pool: Pool, tmp_path: Path
 ) -> None:
-    python.does(WARM.format(does="case $folder in *poison) echo 'Error: too large' >&2; exit 1;; esac"))
-    pool = Pool(1)
-    poison, other = (Run.create(tmp_path / name, tiny()) for name in ("poison", "other"))
-    try:
-        pool.submit(poison, "a")
-        pool.submit(other, "b")
-        reached(poison, "failed")
-        assert (
-            poison.state.reason == "its process ended 3 times before it began: its last words were “Error: too large”"
-        )
-        wait_for("the other run is done", lambda: pool.live("b") == 0)
-        assert other.state.status == "queued"  # this process trains nothing
-        assert pool.trouble == ""
-    finally:
-        pool.close()
+    dies = f"printf x >> {tmp_path}/tries; echo 'Error: too large' >&2; exit 1"
+    python.does(WARM.format(does=f"case $folder in *poison) {dies};; esac"))
+    poison, other = untrained(tmp_path, "poison", "other")
+    pool.submit(poison, "a")
+    pool.submit(other, "b")
+    reached(poison, "failed")
+    assert poison.state.reason == "its process ended 3 times before it began: its last words were “Error: too large”"
+    assert len((tmp_path / "tries").read_text()) == 3
+    wait_for("the other run is done", lambda: pool.live("b") == 0)
+    assert other.state.status == "queued"  # this process trains nothing
+    assert pool.trouble == ""
 
 
-def test_a_training_whose_process_is_gone_keeps_its_words(python: Interpreter, tmp_path: Path) -> None:
-    python.does(
-        WARM.format(does='sed -i s/queued/running/ "$folder/state.json"; echo "Error: out of memory" >&2; exit 1')
-    )
-    pool, run = Pool(1), Run.create(tmp_path / "run", tiny())
-    try:
-        pool.submit(run)
-        wait_for("the run has the words of its process", lambda: "memory" in run.state.reason)
-        assert run.state.status == "lost"
-        assert run.state.reason == (
-            "stopped at step 0: the process is gone, and its last words were “Error: out of memory”"
-        )
-    finally:
-        pool.close()
+def test_a_training_whose_process_is_gone_keeps_its_words(python: Interpreter, pool: Pool, tmp_path: Path) -> None:
+    dies = 'sed -i s/queued/running/ "$folder/state.json"; echo "Error: out of memory" >&2; exit 1'
+    python.does(WARM.format(does=dies))
+    (run,) = untrained(tmp_path, "run")
+    pool.submit(run)
+    wait_for("the run has the words of its process", lambda: "memory" in run.state.reason)
+    words = "stopped at step 0: the process is gone, and its last words were “Error: out of memory”"
+    assert (run.state.status, run.state.reason) == ("lost", words)
 
 
 def test_a_process_that_ends_by_itself_after_a_run_gets_no_other_and_what_it_has_found_is_kept(
-    python: Interpreter, tmp_path: Path
+    python: Interpreter, pool: Pool, tmp_path: Path
 ) -> None:
     """It takes its time to go, as one that still makes a film; what it says of devices may be anything."""
     trains = f'printf "$$\n" >> {tmp_path}/trained; printf "\\n\\002last\\n"'
@@ -236,11 +230,9 @@ def test_a_process_that_ends_by_itself_after_a_run_gets_no_other_and_what_it_has
     for said in ("{", "[]", json.dumps(found.record())):
         trains += f"; printf '\\n\\002found %s\\n' '{said}'"
     python.does(WARM.format(does=trains) + f"; until [ -e {tmp_path}/go ]; do sleep 0.01; done")
-    pool = Pool(1)
     assert pool.devices is None
     try:
-        for number in range(1, 4):
-            run = Run.create(tmp_path / f"run-{number}", tiny())
+        for number, run in enumerate(untrained(tmp_path, "first", "second", "third"), 1):
             pool.submit(run)
             wait_for("the run is done", lambda: pool.live("") == 0)
             assert len(set((tmp_path / "trained").read_text().split())) == number, "each in a process of its own"
@@ -248,26 +240,25 @@ def test_a_process_that_ends_by_itself_after_a_run_gets_no_other_and_what_it_has
         assert pool.trouble == ""
     finally:
         (tmp_path / "go").touch()
-        pool.close()
 
 
-def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(python: Interpreter, tmp_path: Path) -> None:
+def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(
+    python: Interpreter, pool: Pool, tmp_path: Path
+) -> None:
     """A process that is long about getting ready, for one place."""
     python.does(f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; " + WARM.format(does="sleep 60"))
-    pool = Pool(1)
-    first, second = (Run.create(tmp_path / name, tiny()) for name in ("first", "second"))
+    runs = untrained(tmp_path, "first", "second")
     try:
-        for run in (first, second):
+        for run in runs:
             pool.submit(run)
-        assert [pool.preparing(run) for run in (first, second)] == [True, False]
+        assert [pool.preparing(run) for run in runs] == [True, False]
         (tmp_path / "go").touch()
-        wait_for("the first run has a process", lambda: pool.place(first)[0] == 0)
-        assert pool.preparing(second) is False
+        wait_for("the first run has a process", lambda: pool.place(runs[0])[0] == 0)
+        assert pool.preparing(runs[1]) is False
         assert warm_ups.usual() is not None
     finally:
         for worker in pool.workers:
             worker.process.kill()
-        pool.close()
 
 
 @pytest.mark.nightly
@@ -289,9 +280,10 @@ except ProcessGone as gone:
     assert told.stdout == f"one of 2 processes side by side was ended {how}\n"
 
 
-@given(
-    st.lists(st.builds("{}{}".format, st.text(max_size=3), st.integers(0, 2 * LONGEST).map("x".__mul__)), max_size=70)
-)
+LINE = st.sampled_from(["", " \t", "a\0b\x1b[0m", "é" * 3, "x" * (LONGEST - 1), "y" * LONGEST, "z" * (2 * LONGEST)])
+
+
+@given(st.lists(LINE, max_size=2 * LINES))
 def test_what_is_kept_of_a_process_is_bounded_and_is_what_came_last(lines: list[str]) -> None:
     words = LastWords()
     for line in lines:

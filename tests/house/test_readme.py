@@ -11,11 +11,12 @@ import pytest
 
 from dashboard.__main__ import main
 from dashboard.view.pages import OVERVIEW, PAGES
+from tests.kit.checkout import ROOT
+from tests.kit.pages import answer, network
 from tests.kit.waiting import PATIENCE
-from transformer import checkpoints
+from transformer.analysis.heads.survey import survey
 from transformer.training.runs import Run
 
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -35,18 +36,14 @@ def command_lines() -> list[list[str]]:
 # --- from Python
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_the_example_prints_what_its_comments_say(block):
+def test_the_example_prints_what_its_comments_say():
+    (block,) = blocks("python")
     expected = re.findall(r"^print\(.*?\)\s+# (.*)$", block, re.MULTILINE)
     assert expected
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(block, "README.md", "exec"), {})
     assert printed.getvalue().splitlines() == expected
-
-
-def test_there_is_an_example():
-    assert len(blocks("python")) == 1
 
 
 # --- from the command line
@@ -80,23 +77,17 @@ def test_every_option_that_is_named_exists(capsys):
         assert option in known, option
 
 
-def test_every_make_target_that_is_named_exists():
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    shell = " ".join(blocks("sh"))
-    named = set(re.findall(r"`make ([\w-]+)`", TEXT)) | set(re.findall(r"^make ([\w-]+)", shell, re.MULTILINE))
-    assert {"run", "test"} <= named
-    assert named <= targets
-
-
-def test_make_means_what_the_readme_says():
+def test_every_make_target_that_is_named_exists_and_means_what_the_readme_says():
     """`make run` ends in the very command that stands beside it."""
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "streamlit run dashboard/app.py" in recipe
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = {one or other for one, other in re.findall(r"`make ([\w-]+)`|^make ([\w-]+)", TEXT, re.MULTILINE)}
+    assert {"run", "test"} <= named
+    assert named <= set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    assert "streamlit run dashboard/app.py" in makefile
     assert "streamlit run dashboard/app.py" in TEXT
     assert "pip install -r requirements.txt" in TEXT
-    for target in ("run", "test"):
-        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run(["make", "--dry-run", "run", "test"], cwd=ROOT, capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
 
 
 # --- what it names
@@ -122,15 +113,11 @@ def named_files() -> list[str]:
     return found
 
 
-def test_what_the_folder_map_names_is_there():
+def test_what_the_folder_map_names_is_there_and_no_folder_is_left_out():
+    """Every folder with Python in it, or a file of it, has its line: a newcomer finds their way."""
     names = named_files()
     assert len(names) > 15
     assert [name for name in names if not (ROOT / name).exists()] == []
-
-
-def test_the_folder_map_leaves_no_folder_out():
-    """Every folder with Python in it, or a file of it, has its line: a newcomer finds their way."""
-    names = named_files()
     for package in ("transformer", "transformer/analysis", "transformer/training", "transformer/positions",
                     "transformer/masks", "transformer/tasks", "dashboard", "checkpoints", "tests"):  # fmt: skip
         assert any(name.startswith(package) for name in names), package
@@ -146,34 +133,23 @@ def test_pictures_and_links_lead_somewhere(page):
 def test_the_readme_is_short_and_the_guide_has_a_part_for_every_page():
     assert len(TEXT.splitlines()) <= 150
     for each in PAGES.values():
-        if each is OVERVIEW:
-            continue
-        menu = (ROOT / "docs" / "guide" / f"{(each.menu or each.title).lower().replace(' ', '-')}.md").read_text(
-            encoding="utf-8"
-        )
-        assert f"## {each.title}\n" in menu
-        assert f"](pictures/{each.address}.webp)" in menu
-        assert f"](docs/guide/pictures/{each.address}.webp)" in TEXT
+        if each is not OVERVIEW:
+            name = (each.menu or each.title).lower().replace(" ", "-")
+            menu = (ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8")
+            assert f"## {each.title}\n" in menu
+            assert f"](pictures/{each.address}.webp)" in menu
+            assert f"](docs/guide/pictures/{each.address}.webp)" in TEXT
 
 
-def test_the_words_of_the_readme_are_those_of_the_shipped_run():
-    """The sequence of "It reverses", said by the shipped model itself; and its numbers."""
-    import torch
-
-    asked, answer = re.search(r"`((?:\d )+)SEP` →\s+`([\d ]+)`", TEXT).groups()
-    run = Run(ROOT / "checkpoints" / "reverse")
-    model, config = checkpoints.load(run.snapshot())
-    prompt = torch.tensor([[*map(int, asked.split()), config.task.symbols]])
-    said = model.continue_greedily(prompt, config.task.length)[0].tolist()
-    assert said == [int(word) for word in answer.split()] == [int(word) for word in asked.split()][::-1]
-    assert f"{run.evaluation['second_half']:.2f}" == "1.00"
-    assert f"{run.evaluation['first_half']:.2f}" == "0.10"
-
-
-def test_the_share_that_the_readme_names_is_that_of_the_foremost_head():
-    from transformer.analysis.heads.survey import survey
-
-    model, config = checkpoints.load(Run(ROOT / "checkpoints" / "reverse").snapshot())
+def test_the_words_and_numbers_of_the_readme_are_those_of_the_shipped_run():
+    """The sequence of "It reverses", said by the shipped model itself, and the share of its foremost head."""
+    model, config = network("reverse")
+    asked, said = (
+        [int(word) for word in words.split()] for words in re.search(r"`((?:\d )+)SEP` →\s+`([\d ]+)`", TEXT).groups()
+    )
+    assert answer(model, config, asked) == said == asked[::-1]
+    card = Run(ROOT / "checkpoints" / "reverse").evaluation
+    assert [f"{card[half]:.2f}" for half in ("second_half", "first_half")] == ["1.00", "0.10"]
     found = survey(model, config.build_task())
     for named in re.findall(r"(0\.\d+) of its attention", TEXT):
         assert named == f"{found.expected_share[found.foremost]:.{len(named) - 2}f}"

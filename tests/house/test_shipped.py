@@ -1,75 +1,49 @@
-"""The shipped runs are what their cards say: measured anew, on sequences that nobody has used before."""
+"""The shipped runs are what their cards say: measured anew, on sequences and excerpts that nobody has used before."""
 
 import json
 import math
-import subprocess
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
+from dashboard.app_pages.text.reading import measured
+from dashboard.app_pages.text.reading.words import whole_sentence
+from dashboard.models.menu import menu
+from dashboard.models.model import Model
+from tests.kit.checkout import ROOT, tracked
 from tests.kit.numbers.rounding import near_count
+from tests.kit.pages import laid_out
 from transformer import checkpoints
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.film.film import Film
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.populations.table import Population
 from transformer.model import build
-from transformer.network import Network
+from transformer.text.corpus import Excerpt
+from transformer.text.perplexity import COUNTING
 from transformer.training.runs import Control, Run
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "checkpoints"
 SOLVED = ("reverse", "reverse-aligned", "reverse-aligned-causal", "reverse-sinusoidal", "reverse-translate")
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
-"""They take as many steps as each other, however far that brings them (tests/test_bottleneck.py)."""
-NAMES = (*SOLVED, *TRIO)
+"""They take as many steps as each other, however far that brings them."""
 READER = "shakespeare"
-"""It has no law to be measured by: tests/test_shipped_text.py."""
+"""It has no law to be measured by."""
 SEQUENCES = 4096
-MOST_BYTES = 18_000_000
+MOST_BYTES, MOST_BYTES_OF_THE_READER = 18_000_000, 6_000_000
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=(*SOLVED, *TRIO))
 def run(request) -> Run:
     return Run(FOLDER / request.param)
 
 
-def tracked() -> list[Path]:
-    if not (ROOT / ".git").exists():
-        pytest.skip("no git checkout")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in listed.split("\0") if name]
-
-
-def questions_and_answers(config: RunConfig, seed: int):
-    """Tokens, source and targets, laid out by hand: what is measured here owes nothing to the library's tasks."""
-    length, symbols, task = config.task.length, config.task.symbols, config.task.task
-    question = np.random.default_rng([seed, 99]).integers(0, symbols, (SEQUENCES, length))
-    answer = question[:, ::-1].copy()
-    separator = np.full((SEQUENCES, 1), symbols)
-    if task == "reverse-aligned":
-        return question, None, answer
-    if task == "reverse-translate":
-        return np.concatenate([separator, answer[:, :-1]], axis=1), question, answer
-    whole = np.concatenate([question, separator, answer], axis=1)
-    return whole[:, :-1], None, whole[:, 1:]
-
-
-@torch.no_grad()
-def said(model: Network, tokens: np.ndarray, source: np.ndarray | None) -> np.ndarray:
-    """What a model says to the right tokens; a recurrent one reads what it said itself."""
-    asked = None if source is None else torch.from_numpy(source)
-    if model.config.recurrent:
-        return model.greedy(asked, int(tokens[0, 0])).numpy()
-    return model(torch.from_numpy(tokens), asked).argmax(dim=-1).numpy()
-
-
 def test_these_runs_are_shipped_and_no_others():
     cards = {path.parent.name for path in tracked() if path.name == "run.json"}
-    assert cards == {*NAMES, READER}
+    assert cards == {*SOLVED, *TRIO, READER}
 
 
 @pytest.mark.nightly
@@ -77,18 +51,23 @@ def test_it_reaches_what_its_card_says_on_fresh_sequences(run):
     """Within the sum of both uncertainties: four standard errors, and 0.005 where all is right."""
     model, config = checkpoints.load(run.snapshot())
     card = run.evaluation
-    tokens, source, targets = questions_and_answers(config, seed=20_261_121)
-    right = said(model, tokens, source) == targets
+    question = np.random.default_rng([20_261_121, 99]).integers(0, 10, (SEQUENCES, config.task.length))
+    tokens, source, targets = laid_out(config, question)
+    with torch.no_grad():  # a recurrent one reads what it said itself
+        said = model.greedy(source, int(tokens[0, 0])) if model.config.recurrent else model(tokens, source).argmax(-1)
+    right = said.numpy() == targets
+
+    def room(share: float) -> float:
+        return max(4 * math.sqrt(share * (1 - share) * (1 / SEQUENCES + 1 / card["sequences"])), 0.005)
+
     for position, share in enumerate(card["accuracy_by_position"]):
-        spread = math.sqrt(share * (1 - share) * (1 / SEQUENCES + 1 / card["sequences"]))
-        assert abs(right[:, position].mean() - share) <= max(4 * spread, 0.005), card["positions"][position]
-    answer = right[:, -config.task.length :]
-    spread = math.sqrt(card["exact_match"] * (1 - card["exact_match"]) * (1 / SEQUENCES + 1 / card["sequences"]))
+        assert abs(right[:, position].mean() - share) <= room(share), card["positions"][position]
+    answer, exact = right[:, -config.task.length :], card["exact_match"]
     if run.name in TRIO:
-        assert abs(answer.all(axis=1).mean() - card["exact_match"]) <= max(4 * spread, 0.005)
+        assert abs(answer.all(axis=1).mean() - exact) <= room(exact)
     elif config.model.mask == "full" or config.task.task != "reverse-aligned":
         assert answer.mean() >= 0.999
-        assert abs(answer.all(axis=1).mean() - card["exact_match"]) <= 0.005
+        assert abs(answer.all(axis=1).mean() - exact) <= 0.005
 
 
 @pytest.mark.parametrize("name", SOLVED)
@@ -197,15 +176,94 @@ def test_its_film_is_of_its_own_weights_and_shows_more_steps_than_are_kept(run):
 def test_the_population_is_tracked_whole_and_small():
     """What lies in checkpoints/ is tracked only where .gitignore says so."""
     folder = FOLDER / "encodings"
-    files = set(folder.iterdir())
-    assert {path.resolve() for path in tracked() if path.parent.name == folder.name} == {
-        path.resolve() for path in files
-    }
-    assert sum(path.stat().st_size for path in files) <= 2_000_000
+    assert set(tracked("checkpoints/encodings")) == set(folder.iterdir())
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 2_000_000
     found = Population.load(folder)
     assert len(found.rows) == found.planned == 320
 
 
 def test_the_repository_is_small():
     """Everybody who clones it waits for every byte."""
-    assert sum(path.stat().st_size for path in tracked() if path.exists()) <= MOST_BYTES
+    assert sum(path.stat().st_size for path in tracked()) <= MOST_BYTES
+
+
+# --- the reader of a text
+
+
+@pytest.fixture(scope="module")
+def reader() -> Run:
+    return Run(FOLDER / READER)
+
+
+@pytest.fixture(scope="module")
+def excerpt() -> Excerpt:
+    return Excerpt.load(FOLDER / READER / "text.npz")
+
+
+def test_the_reader_beats_the_models_that_count_on_the_same_tokens(reader):
+    """benchmarks/language.py wrote them down, for these weights and this text."""
+    baselines = reader.evaluation["baselines"]
+    assert (baselines["snapshot"], baselines["tokens"]) == (reader.digest(), reader.evaluation["read"])
+    assert reader.evaluation["perplexity"] < min(baselines[name] for name in COUNTING)
+    assert baselines["5-gram"] < baselines["trigram"] < baselines["unigram"]
+
+
+def test_its_perplexity_measured_anew_on_some_of_its_excerpt(reader, excerpt):
+    """Four windows of each work that was held out; 6,144 tokens settle it to about 4 %."""
+    model, config = checkpoints.load(reader.snapshot())
+    length, separator = config.task.length, len(excerpt.vocabulary.tokens) + 1
+    nats = []
+    for work in excerpt.held_out:
+        for start in range(0, 4 * length, length):
+            window = torch.from_numpy(work[start : start + length])
+            with torch.no_grad():
+                said = model(torch.cat([torch.tensor([separator]), window[:-1]])[None])[0]
+            nats += functional.cross_entropy(said, window, reduction="none").tolist()
+    assert len(nats) == 12 * 512
+    assert math.exp(np.mean(nats)) == pytest.approx(reader.evaluation["perplexity"], rel=0.12)
+    assert math.exp(np.mean(nats)) < reader.evaluation["baselines"]["5-gram"]
+
+
+def test_its_excerpt_is_of_whole_works_that_were_held_out_and_small_enough_to_travel(reader, excerpt):
+    assert sum(excerpt.vocabulary.counts) == excerpt.sizes[0]  # the vocabulary is of what was learned from, all of it
+    assert reader.evaluation["read"] <= excerpt.sizes[1]
+    assert min(excerpt.vocabulary.counts) >= reader.config.task.min_count
+    assert len(excerpt.titles) == len(set(excerpt.titles)) == 3
+    assert reader.snapshot().stat().st_size <= MOST_BYTES_OF_THE_READER
+
+
+def test_its_page_says_what_its_card_does(reader):
+    """And names no baseline that was measured on other weights, or on other tokens."""
+    card = reader.evaluation
+    said = whole_sentence(card, 0.5)
+    assert said.startswith("Perplexity 21.1 over 161,792 held-out tokens, in windows of 512. ")
+    assert (card["read"], round(card["perplexity"], 1)) == (161_792, 21.1)
+    for name, value in {"10-gram": 27.08, "5-gram": 27.09, "trigram": 28.11, "unigram": 120.65}.items():
+        assert card["baselines"][name] == pytest.approx(value, abs=0.005)
+        assert f"{value} for a {name}" in said
+    for wordless in (0.5, 0.0):  # of the tokens that an n-gram sees before the next one so many are words
+        five, ten = ((n - 1) * (1 - wordless) for n in (5, 10))
+        assert f"a 5-gram sees {five:.1f} words and a 10-gram sees {ten:.1f} words" in whole_sentence(card, wordless)
+    lacks = {name: value for name, value in card["baselines"].items() if name != "7-gram"}
+    for other in ({"snapshot": "another"}, {"read": 1}, {"baselines": lacks}):
+        assert "gram" not in whole_sentence(card | other, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("best", "words"),
+    [
+        ("8-gram", "28.11 for a trigram, 27.09 for a 5-gram and 20.00 for an 8-gram, the best of orders 3 to 10"),
+        ("5-gram", "120.65 for a unigram, 28.11 for a trigram and 20.00 for a 5-gram, the best"),
+        ("trigram", "120.65 for a unigram, 27.09 for a 5-gram and 20.00 for a trigram, the best"),
+    ],
+)
+def test_the_best_order_is_the_card_s(reader, best, words):
+    said = whole_sentence(reader.evaluation | {"baselines": reader.evaluation["baselines"] | {best: 20.0}}, 0.5)
+    assert words in said
+    assert said.count("sees") == (1 if best == "5-gram" else 2)
+
+
+def test_half_of_its_tokens_are_no_words(reader):
+    """Counted here in all of the excerpt's held-out passages that are drawn, letter by letter."""
+    model = Model.of(menu()[READER], max(reader.snapshots()))
+    assert measured.wordless(model) == pytest.approx(0.5, abs=0.02)

@@ -4,81 +4,63 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import inspect
 import re
 import tomllib
 from datetime import date
-from pathlib import Path
-from types import ModuleType
 
-import numpy as np
 import pytest
 import yaml
 
 import dashboard
 import transformer
+from tests.kit.checkout import ROOT, script
+from transformer.text.corpus import Excerpt
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OFFERED = {"transformer": transformer.__all__, "dashboard": getattr(dashboard, "__all__", [])}
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
-
-
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+REFERENCE = script("docs/reference.py")
 
 
 # --- the reference
 
 
-def test_the_reference_is_what_the_docstrings_say(reference: ModuleType) -> None:
-    assert reference.OUT.read_text(encoding="utf-8") == reference.page(), "run python docs/reference.py"
+def test_the_reference_is_what_the_docstrings_say_and_leaves_no_name_out() -> None:
+    page = REFERENCE.OUT.read_text(encoding="utf-8")
+    assert page == REFERENCE.page(), "run python docs/reference.py"
+    assert sorted(re.findall(r"^#### (\w+)$", page, re.MULTILINE)) == sorted(
+        name for names in OFFERED.values() for name in names
+    )
 
 
-def test_the_reference_leaves_no_name_out() -> None:
-    titles = re.findall(r"^#### (\w+)$", (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(titles) == sorted([*OFFERED["transformer"], *OFFERED["dashboard"]])
-
-
-@pytest.mark.parametrize(("package", "name"), [(package, name) for package in OFFERED for name in OFFERED[package]])
-def test_every_name_is_explained_and_its_signature_is_the_real_one(
-    package: str, name: str, reference: ModuleType
-) -> None:
+@pytest.mark.parametrize("package", OFFERED)
+def test_every_name_is_explained_and_its_signature_is_the_real_one(package: str) -> None:
     """The page's signatures are read from the sources; these are asked of Python itself."""
-    offer = next(each for each in reference.offers(package) if each.name == name)
-    found = getattr(importlib.import_module(package), name)
-    assert inspect.getdoc(found) == ast.get_docstring(offer.node)
-    first = (inspect.getdoc(found) or "").split("\n\n")[0]
-    assert len(first.split()) >= 5
-    if isinstance(found, type) and issubclass(found, Exception):
-        return
-    tree = ast.parse(f"def {reference.signature(offer)}: ...").body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    arguments = [*tree.args.posonlyargs, *tree.args.args, *filter(None, [tree.args.vararg]), *tree.args.kwonlyargs]
-    arguments += filter(None, [tree.args.kwarg])
-    assert [each.arg for each in arguments] == list(inspect.signature(found).parameters)
+    offers = {each.name: each for each in REFERENCE.offers(package)}
+    for name in OFFERED[package]:
+        offer, found = offers[name], getattr(importlib.import_module(package), name)
+        assert found.__name__ == name
+        assert inspect.getdoc(found) == ast.get_docstring(offer.node)
+        assert len((inspect.getdoc(found) or "").split("\n\n")[0].split()) >= 5, name
+        if isinstance(found, type) and issubclass(found, Exception):
+            continue
+        tree = ast.parse(f"def {REFERENCE.signature(offer)}: ...").body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        arguments = [*tree.args.posonlyargs, *tree.args.args, tree.args.vararg, *tree.args.kwonlyargs, tree.args.kwarg]
+        assert [each.arg for each in arguments if each] == list(inspect.signature(found).parameters)
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Transformator'"):
+        _ = importlib.import_module(package).Transformator
 
 
 def test_what_the_pages_for_users_import_is_on_offer() -> None:
     """`from transformer import …` in a page for users names what the reference explains."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    found = [
-        (package, name.strip())
-        for page in pages
-        for package, names in re.findall(
-            r"^from (transformer|dashboard)[\w.]* import (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE
-        )
-        for name in names.split(",")
-    ]
-    assert ("transformer", "observe") in found
-    assert [(package, name) for package, name in found if name not in OFFERED[package]] == []
+    imports = re.compile(r"^from (transformer|dashboard)[\w.]* import (.+)$", re.MULTILINE)
+    texts = [page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
+    found = [(package, names) for text in texts for package, names in imports.findall(text)]
+    named = {(package, name.strip()) for package, names in found for name in names.split(",")}
+    assert ("transformer", "observe") in named
+    assert {(package, name) for package, name in named if name not in OFFERED[package]} == set()
 
 
 # --- version, licence, citation
@@ -105,12 +87,7 @@ def test_the_licence_is_mit_and_names_its_holder() -> None:
 
 def test_the_licences_name_the_works_that_are_shipped() -> None:
     """The plays of which the run `shakespeare` has parts, as the run itself names them."""
-    packed = np.load(ROOT / "checkpoints" / "shakespeare" / "text.npz")["titles"].tobytes()
-    (count,) = np.frombuffer(packed[:4], "<u4")
-    lengths = np.frombuffer(packed[4 : 4 + 4 * count], "<u4")
-    text, titles = packed[4 + 4 * count :].decode("utf-8"), []
-    for length in lengths:
-        titles, text = [*titles, text[:length]], text[length:]
+    titles = Excerpt.load(ROOT / "checkpoints" / "shakespeare" / "text.npz").titles
     assert len(titles) == 3
     shown = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8").lower()
     assert [title for title in titles if title.lower() not in shown] == []

@@ -12,7 +12,8 @@ import sys
 import venv
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,11 @@ from playwright.sync_api import Error, expect
 
 import transformer
 from dashboard.__main__ import main
+from tests.kit.checkout import ROOT, tracked
 from tests.kit.driving import browser, free_port, wait_until_healthy
 from tests.kit.waiting import PATIENCE
 from transformer.training.exchange.archive import unpack
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("transformer", "dashboard")
 RUN, MOST_BYTES = "checkpoints/reverse", 1_000_000
 """The run that the wheel brings along, and the most that it may weigh there."""
@@ -46,31 +47,26 @@ class Installed:
         """Where runs are kept if nobody says otherwise, on Linux."""
         return Path(self.variables["XDG_DATA_HOME"]) / "attention-lab" / "checkpoints"
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.bin / "attention-lab", *arguments],
-            cwd=self.folder,
-            env=self.variables,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
+    def command(self, *arguments: str) -> str:
+        """What it prints."""
+        return self.run("attention-lab", *arguments)
+
+    def run(self, program: str, *arguments: str, seconds: float = PATIENCE) -> str:
+        words = [self.bin / program, *arguments]
+        ended = subprocess.run(
+            words, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=seconds
         )
-
-
-def tracked(*folders: str) -> list[str]:
-    if not (ROOT / ".git").exists():
-        pytest.skip("no git checkout")
-    listed = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [name for name in listed.stdout.split("\0") if (ROOT / name).is_file()]
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """As `pip install .` does it, but for what the package depends on: that is taken from the present environment."""
     source, place = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("environment")
-    for name in tracked(*PACKAGES, RUN, "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/licences.md"):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, source / name)
+    for path in tracked(*PACKAGES, RUN, "pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/licences.md"):
+        (copy := source / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     alone = ["--quiet", "--no-index", "--no-deps"]
     subprocess.run([*pip, "wheel", *alone, "--no-build-isolation", "--wheel-dir", place, source], check=True)
@@ -94,12 +90,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 @pytest.mark.nightly
 def test_the_wheel_holds_the_two_packages_and_a_run_and_nothing_else(installed: Installed) -> None:
-    shipped = {name.replace("checkpoints", "transformer/shipped"): name for name in tracked(RUN)}
+    own = {path.relative_to(ROOT).as_posix() for path in tracked(*PACKAGES)}
+    shipped = {str(path.relative_to(ROOT)).replace("checkpoints", "transformer/shipped"): path for path in tracked(RUN)}
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-        assert all(wheel.read(name) == (ROOT / own).read_bytes() for name, own in shipped.items())
+        assert all(wheel.read(name) == path.read_bytes() for name, path in shipped.items())
         assert sum(wheel.getinfo(name).compress_size for name in shipped) <= MOST_BYTES
-    assert names == {*tracked(*PACKAGES), *shipped}
+    assert names == own | set(shipped)
     assert {"transformer/py.typed", "dashboard/py.typed", "dashboard/.streamlit/config.toml"} <= names
     assert {"dashboard/frame/style.css", "dashboard/lectures/masks.md"} <= names
 
@@ -119,38 +116,28 @@ def test_the_wheel_says_what_it_is(installed: Installed) -> None:
 # --- the command
 
 
-def test_the_command_is_there(installed: Installed) -> None:
-    done = installed.command("--help")
-    assert done.returncode == 0, done.stderr
-    commands = set(re.findall(r"^│ ([a-z-]+) {2,}", done.stdout, re.MULTILINE))
-    assert commands >= {"run", "train", "evaluate", "generate", "export", "list", "resume"}
-    assert installed.command("--version").stdout.strip() == transformer.__version__
-
-
-def test_without_a_repository_the_packaged_run_is_there(installed: Installed) -> None:
+def test_the_command_is_there_and_without_a_repository_the_packaged_run(installed: Installed) -> None:
     """Beside one's own, which are kept among the user's data."""
-    done = installed.command("list")
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
+    commands = set(re.findall(r"^│ ([a-z-]+) {2,}", installed.command("--help"), re.MULTILINE))
+    assert commands >= {"run", "train", "evaluate", "generate", "export", "list", "resume"}
+    assert installed.command("--version").strip() == transformer.__version__
+    (line,) = installed.command("list").splitlines()
     assert re.match(r"reverse +reverse 8, .*, second half 1\.000, finished, comes with the package$", line)
-    found = json.loads(installed.command("evaluate", "reverse", "--json", "--sequences", "64").stdout)
+    found = json.loads(installed.command("evaluate", "reverse", "--json", "--sequences", "64"))
     assert found["second_half"] == 1.0
-    nothing = installed.command("list", str(installed.folder))
-    assert nothing.stdout.startswith(f"no runs in {installed.folder}: ")
+    assert installed.command("list", str(installed.folder)).startswith(f"no runs in {installed.folder}: ")
 
 
 @pytest.mark.nightly
 def test_a_run_is_trained_measured_and_handed_on(installed: Installed, tmp_path: Path) -> None:
     """And found again in a `checkpoints/` of the folder that one stands in, as a clone of the repository has it."""
-    for arguments in (("train", *QUICK, "--out", "checkpoints/X"), ("export", "checkpoints/X", "--out", "X.zip")):
-        done = installed.command(*arguments)
-        assert done.returncode == 0, done.stderr
-    found = json.loads(installed.command("evaluate", "X", "--json", "--sequences", "64").stdout)
+    installed.command("train", *QUICK, "--out", "checkpoints/X")
+    installed.command("export", "checkpoints/X", "--out", "X.zip")
+    found = json.loads(installed.command("evaluate", "X", "--json", "--sequences", "64"))
     assert len(found["accuracy_by_position"]) == 6
-    assert {line.split()[0] for line in installed.command("list").stdout.splitlines()} == {"reverse", "X"}
+    assert {line.split()[0] for line in installed.command("list").splitlines()} == {"reverse", "X"}
     run = unpack(installed.folder / "X.zip", tmp_path)
-    assert run.config.task.length == 3
-    assert list(run.snapshots())[-1] == 2
+    assert (run.config.task.length, list(run.snapshots())[-1]) == (3, 2)
     shutil.rmtree(installed.folder / "checkpoints")
 
 
@@ -197,19 +184,13 @@ def test_run_hands_on_streamlits_options_and_names_the_module(tmp_path: Path, mo
 # --- the dashboard
 
 
-@pytest.fixture
+@contextmanager
 def served(installed: Installed) -> Iterator[tuple[str, Path]]:
     """The dashboard as the command starts it: its address, and what it prints."""
     port, log = free_port(), installed.folder / "log"
-    arguments = ["run", "--server.port", str(port), "--server.headless", "true"]
+    command = [installed.bin / "attention-lab", "run", "--server.port", str(port), "--server.headless", "true"]
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            [installed.bin / "attention-lab", *arguments],
-            cwd=installed.folder,
-            env=installed.variables,
-            stdout=out,
-            stderr=out,
-        )
+        process = subprocess.Popen(command, cwd=installed.folder, env=installed.variables, stdout=out, stderr=out)
         try:
             wait_until_healthy(address := f"http://localhost:{port}", process)
             yield address, log
@@ -219,15 +200,13 @@ def served(installed: Installed) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.mark.nightly
-def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: tuple[str, Path]) -> None:
-    address, log = served
-    assert f"Runs are kept in {installed.runs}." in log.read_text()
-    try:
-        started = browser()
-        chromium = started.__enter__()
-    except Error as error:
-        pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")
-    try:
+def test_the_dashboard_opens_anywhere_and_trains(installed: Installed) -> None:
+    with served(installed) as (address, log), ExitStack() as stack:
+        assert f"Runs are kept in {installed.runs}." in log.read_text()
+        try:
+            chromium = stack.enter_context(browser())
+        except Error as error:
+            pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")
         page = chromium.new_page()
         page.goto(address)
         expect(page.get_by_role("heading", name="It reverses: 8 of 8 right.")).to_be_visible()
@@ -240,44 +219,34 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed, served: t
         expect(page.get_by_text("solved at step").first).to_be_visible()
         expect(page.get_by_test_id("stException")).to_have_count(0)
         assert "Traceback" not in log.read_text()  # before the tab is closed: Streamlit may complain of that
-    finally:
-        started.__exit__(None, None, None)
     (run,) = installed.runs.glob("*/run.json")
     assert json.loads(run.read_text())["config"]["task"]["task"] == "reverse"
+
+
+PAGES = """
+import json, os
+from pathlib import Path
+import dashboard
+from streamlit.testing.v1 import AppTest
+from dashboard.view.pages import PAGES
+main, found = str(Path(dashboard.__file__).parent / "frame" / "main.py"), {}
+for name, page in PAGES.items():
+    app = AppTest.from_file(main, default_timeout=120).switch_page(page.script).run()
+    found[name] = [[each.value for each in kind] for kind in (app.title, app.exception, app.error)]
+    runs = [app.session_state["menu"], app.session_state["settings"].run]
+    assert [*runs[0]] == ["reverse", "compiled"] and runs[1] in ("", "reverse"), runs
+    if name == "runs":
+        assert app.button(key="delete").disabled and not app.button(key="open").disabled
+print(json.dumps(found), flush=True)
+os._exit(0)
+"""
 
 
 @pytest.mark.nightly
 def test_every_page_opens_on_the_packaged_run(installed: Installed, tmp_path: Path) -> None:
     """It is only read. What was measured for a page and is not in the wheel is missed in a sentence."""
-    script = tmp_path / "pages.py"
-    script.write_text(
-        "import json, os, sys\n"
-        "from pathlib import Path\n"
-        "import dashboard\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        "from dashboard.view.pages import PAGES\n"
-        "main, found = str(Path(dashboard.__file__).parent / 'frame' / 'main.py'), {}\n"
-        "for name, page in PAGES.items():\n"
-        "    app = AppTest.from_file(main, default_timeout=120).switch_page(page.script).run()\n"
-        "    found[name] = [[each.value for each in kind] for kind in (app.title, app.exception, app.error)]\n"
-        "    runs = [app.session_state['menu'], app.session_state['settings'].run]\n"
-        "    assert [*runs[0]] == ['reverse', 'compiled'] and runs[1] in ('', 'reverse'), runs\n"
-        "    if name == 'runs':\n"
-        "        assert app.button(key='delete').disabled and not app.button(key='open').disabled\n"
-        "print(json.dumps(found), flush=True)\n"
-        "os._exit(0)\n"
-    )
-    variables = installed.variables | {"ATTENTION_LAB_RUNS": str(tmp_path / "none")}
-    done = subprocess.run(
-        [installed.bin / "python", "-P", script],
-        cwd=installed.folder,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    alone = replace(installed, variables=installed.variables | {"ATTENTION_LAB_RUNS": str(tmp_path / "none")})
+    found = json.loads(alone.run("python", "-P", "-c", PAGES, seconds=600))
     assert len(found) > 20
     assert {name: title for name, (title, _, _) in found.items() if len(title) != 1} == {}
     assert {name: fault for name, (_, fault, _) in found.items() if fault} == {}

@@ -53,24 +53,21 @@ def test_no_lane_waits_for_another() -> None:
 
 
 def test_what_breaks_off_is_told_to_whoever_asks_and_stops_no_other() -> None:
+    """And of nothing else is a problem told."""
+
     def broken() -> None:
         raise MemoryError
 
-    lane = Lane(1)
+    lane, going, cancelled = Lane(1), Future(), Future()
     first, second = lane.submit(broken), lane.submit(lambda: 2)
     assert second.result(PATIENCE) == 2
-    assert background.problem(first) == "MemoryError"
     with pytest.raises(MemoryError):
         background.ready(first)
-
-
-def test_a_problem_is_said_only_of_what_broke_off() -> None:
-    going, over, cancelled, failed = (Future() for _ in range(4))
-    over.set_result(1)
     cancelled.cancel()
+    assert [background.problem(each) for each in (first, None, going, second, cancelled)] == ["MemoryError", *[""] * 4]
+    failed: Future[int] = Future()
     failed.set_exception(ValueError("out of ink"))
-    told = [background.problem(each) for each in (None, going, over, cancelled, failed)]
-    assert told == ["", "", "", "", "out of ink"]
+    assert background.problem(failed) == "out of ink"
 
 
 def test_what_is_not_there_at_once_is_nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:

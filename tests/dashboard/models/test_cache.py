@@ -24,26 +24,19 @@ from transformer.foundation.interruption import go_on
 MODEL = Model("reverse", 40, RunConfig(), 0.0)
 
 
-def test_large_arrays_that_differ_in_one_cell_are_told_apart() -> None:
+def test_arrays_are_told_apart_by_type_shape_and_every_cell() -> None:
     """Streamlit alone compares 100,000 cells of an array of 500,000 or more."""
 
-    @cached(4)
-    def last(array: np.ndarray) -> int:
-        return int(array[-1])
-
-    first = np.zeros(1_000_000, dtype=np.int64)
-    other = first.copy()
-    other[-1] = 1
-    assert (last(first), last(other)) == (0, 1)
-
-
-def test_arrays_are_told_apart_by_type_and_shape() -> None:
     @cached(8)
-    def said(array: np.ndarray) -> tuple[str, tuple[int, ...]]:
-        return array.dtype.name, array.shape
+    def said(array: np.ndarray) -> tuple[str, tuple[int, ...], object]:
+        return array.dtype.name, array.shape, array.ravel()[-1:].tolist()
 
+    large = np.zeros(1_000_000, dtype=np.int64)
+    other = large.copy()
+    other[-1] = 1
     zeros = [np.zeros(4, np.int64), np.zeros(4), np.zeros((2, 2)), np.zeros((4, 1)), np.zeros(0), np.zeros((0, 3))]
-    assert [said(each) for each in zeros] == [(each.dtype.name, each.shape) for each in zeros]
+    for each in (*zeros, large, other):
+        assert said(each) == (each.dtype.name, each.shape, each.ravel()[-1:].tolist())
 
 
 def test_the_same_cells_are_looked_up_however_they_lie_in_memory() -> None:
@@ -70,7 +63,17 @@ def test_what_was_remembered_of_an_array_is_not_what_is_written_into_it_later() 
     assert (total(array), total(np.ones(3, dtype=np.int64))) == (7, 3)
 
 
-def test_a_model_is_told_apart_by_its_repr_and_not_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_told_apart_by_its_repr_which_holds_every_field_and_is_not_walked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def names(value: object) -> list[str]:
+        fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+        inner = [name for each in fields for name in names(getattr(value, each.name))]
+        return [*(f"{each.name}=" for each in fields), *inner]
+
+    assert len(names(MODEL)) > 30
+    assert all(name in repr(MODEL) for name in names(MODEL))
+
     @dataclass(frozen=True)
     class Stranger:
         config: RunConfig
@@ -86,27 +89,13 @@ def test_a_model_is_told_apart_by_its_repr_and_not_walked_through(monkeypatch: p
     monkeypatch.setattr(dataclasses, "asdict", walked)
     with pytest.raises(Exception, match="walked through"):
         of(Stranger(RunConfig()))
-    others = [
-        replace(MODEL, step=41),
-        replace(MODEL, stamp=1.0),
-        replace(MODEL, config=RunConfig(model=ModelConfig(norm="post"))),
-    ]
-    for each in (MODEL, *others, replace(MODEL), RunConfig(), RunConfig(model=ModelConfig(norm="post"))):
+    other = RunConfig(model=ModelConfig(norm="post"))
+    for each in (
+        *(MODEL, replace(MODEL, step=41), replace(MODEL, stamp=1.0), replace(MODEL, config=other), replace(MODEL)),
+        *(RunConfig(), other),
+    ):
         assert of(each) == repr(each)
     assert of(replace(MODEL)) is of(MODEL)
-
-
-def test_every_field_of_a_model_is_in_its_repr() -> None:
-    def names(value: object) -> list[str]:
-        if not dataclasses.is_dataclass(value):
-            return []
-        fields = dataclasses.fields(value)
-        return [f"{each.name}=" for each in fields] + [
-            name for each in fields for name in names(getattr(value, each.name))
-        ]
-
-    assert len(names(MODEL)) > 30
-    assert all(name in repr(MODEL) for name in names(MODEL))
 
 
 # --- what takes a while, and is waited for

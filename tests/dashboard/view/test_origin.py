@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from html import unescape
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
@@ -19,10 +18,9 @@ from dashboard.components.origin import Maker, origin_element
 from dashboard.components.payload import unpack
 from dashboard.components.plot import pack_figure
 from dashboard.view.settings import from_query
+from tests.kit.checkout import ROOT
 from tests.kit.pages import open_page
 from transformer import compiled_reverser
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def origin(app: AppTest) -> dict[str, Any]:

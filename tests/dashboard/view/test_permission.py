@@ -16,35 +16,27 @@ from dashboard.models import menu
 from dashboard.server import background
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
-from tests.kit.pages import ROOT, State, open_page, shown
+from tests.kit.checkout import ROOT, contents
+from tests.kit.pages import State, open_page, shown
 from tests.kit.runs import tiny
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.presets import PRESETS
+from transformer.training.queue.pool import Pool
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
 GUEST, OTHER = Visitor("guest", "abcdef"), Visitor("guest", "uvwxyz")
 
 
-class Queue:
+class Queue(Pool):
     """A pool that only remembers."""
 
-    trouble = devices = None
-
     def __init__(self) -> None:
+        super().__init__(0)
         self.runs: list[tuple[Run, str]] = []
 
     def submit(self, run: Run, who: str = "") -> None:
         self.runs.append((run, who))
-
-    def withdraw(self, run: Run) -> bool:
-        return False
-
-    def place(self, run: Run) -> tuple[int, int]:
-        return 0, 0
-
-    def preparing(self, run: Run) -> bool:
-        return False
 
     def live(self, who: str) -> int:
         return sum(each == who for _, each in self.runs)
@@ -82,15 +74,6 @@ def page(someone: Visitor, address: str = "overview", **query: str) -> AppTest:
     return open_page(address, {"visitor": someone}, **query)
 
 
-def everything(root: Path) -> dict[str, bytes]:
-    """All files below a folder."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and path.name != "lock"
-    }
-
-
 def button(app: AppTest, label: str) -> Any:
     return next(each for each in app.button if each.label == label)
 
@@ -117,16 +100,16 @@ def models(app: AppTest) -> list[str]:
 
 
 def test_a_guest_trains_into_a_folder_of_one_s_own(queue: Queue, root: Path) -> None:
-    before = everything(root)
+    before = contents(root)
     app = press(page(GUEST), "Train")
     ((run, who),) = queue.runs
     assert who == GUEST.name
     assert run.folder == root / ".guests" / GUEST.name / run.name
     assert run.name.endswith(f"@{GUEST.name}")
-    assert {name for name in everything(root) if name not in before} == {
+    assert {name for name in contents(root) if name not in before} == {
         f".guests/{GUEST.name}/{run.name}/{name}" for name in ("run.json", "state.json", "control.json")
     }
-    assert everything(root).items() >= before.items()
+    assert contents(root).items() >= before.items()
     assert app.session_state["watched"] == run.name
 
 
@@ -222,7 +205,7 @@ def test_a_guest_renames_and_deletes_one_s_own_and_has_it_back(root: Path) -> No
 @pytest.mark.parametrize("run", ["reverse", f"tiny@{OTHER.name}"])
 def test_nothing_of_another_s_can_be_changed_by_what_a_browser_sends(someone: Visitor, run: str, root: Path) -> None:
     """Each control is disabled; a click and a value are sent all the same, as a browser's raw message could."""
-    before = everything(root)
+    before = contents(root)
     app = page(someone, "runs", run=run)
     if run != "reverse":  # it stands in the menu of models, not in the list of runs
         assert run not in app.selectbox(key="shelf-run").options
@@ -233,7 +216,7 @@ def test_nothing_of_another_s_can_be_changed_by_what_a_browser_sends(someone: Vi
     sent(name).set_value("mine").run()
     assert button(app, "Delete").disabled
     press(app, "Delete")
-    assert everything(root) == before
+    assert contents(root) == before
     why = "You can only look here" if someone is VIEWER else f"{run} is not yours"
     assert any(why in shown(each.value) for each in app.caption)
 
@@ -247,7 +230,7 @@ def test_nobody_else_s_training_is_stopped_paused_or_slowed(
     weights = root / ".guests" / OTHER.name / f"tiny@{OTHER.name}" / "snapshots"
     shutil.copytree(weights, run.folder / "snapshots", dirs_exist_ok=True)
     run.set_state("queued", 0)  # a sign of life of just now
-    before = everything(root)
+    before = contents(root)
     app = page(someone, run="live")
     app.session_state["watching"], app.session_state["found"] = "live", "live"
     app.run()
@@ -256,12 +239,12 @@ def test_nobody_else_s_training_is_stopped_paused_or_slowed(
         assert button(app, label).help
         press(app, label)
     sent(app.selectbox(key="control-pace-False")).select("1").run()
-    assert everything(root) == before
+    assert contents(root) == before
     assert Run(run.folder).control == run.control
 
 
 def test_a_viewer_trains_nothing(root: Path, queue: Queue) -> None:
-    before = everything(root)
+    before = contents(root)
     app = page(VIEWER)
     assert button(app, "Train").disabled
     press(app, "Train")
@@ -270,7 +253,7 @@ def test_a_viewer_trains_nothing(root: Path, queue: Queue) -> None:
         assert each.disabled
         sent(each).click().run()
     assert not queue.runs
-    assert everything(root) == before
+    assert contents(root) == before
 
 
 @pytest.mark.nightly
@@ -300,12 +283,12 @@ def test_only_the_owner_measures_anew(
 
 
 def test_only_the_owner_keeps_masks_and_texts(root: Path) -> None:
-    before = everything(root)
+    before = contents(root)
     app = page(GUEST, "masks", mask="sliding-window:2")
     field = app.text_input(key="control-mask-name")
     assert field.disabled
     sent(field).set_value("mine").run()
-    assert everything(root) == before
+    assert contents(root) == before
 
 
 # --- after a day

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from dashboard.models.model import Model
 from dashboard.models.on_the_spot import hidden
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import limits
-from tests.kit.pages import figures, link, open_page, shown
+from tests.kit.pages import figures, link, open_page, press, shown
 from transformer.mistakes import trained
 
 ABOUT_A_RUN = [each.address for each in PAGES.values() if not each.imported]
@@ -59,25 +59,17 @@ def test_a_run_of_this_name_comes_first_and_who_may_only_look_begins_none(
     assert "hidden-4711" not in menu.menu(named="hidden-4711")
 
 
-@pytest.mark.parametrize(
-    ("name", "pages"),
-    [
-        pytest.param(name, ABOUT_A_RUN[place % 6 :: 6], id=name, marks=[pytest.mark.nightly] if place else [])
-        for place, name in enumerate(sorted(NUMBERS))
-    ],
-)
-def test_every_page_opens_on_it(name: str, pages: Sequence[str]) -> None:
-    """Each mistake on a sixth of the pages in turn, so that each page meets two or three of them."""
-    for page in pages:
-        app = open_page(page, run=hidden.called(NUMBERS[name]))
-        assert not app.exception, page
-        assert link(app)["run"] == hidden.called(NUMBERS[name])
+@pytest.mark.daily(2)
+@pytest.mark.parametrize(("page", "mistake"), list(zip(ABOUT_A_RUN, cycle(sorted(NUMBERS)), strict=False)))
+def test_every_page_opens_on_it(page: str, mistake: str) -> None:
+    """Each mistake on a page or two."""
+    name = hidden.called(NUMBERS[mistake])
+    assert link(open_page(page, run=name))["run"] == name
 
 
 def test_the_riddle_leads_to_it_and_back() -> None:
     app = open_page("mistakes", run="reverse", riddle="5")
-    (button,) = [each for each in app.button if each.label == "Look at it on every page"]
-    button.click().run()
+    press(app, "Look at it on every page")
     assert link(app)["run"] == "hidden-5"
     assert "head-pattern" in figures(app)
     mistake, _ = hidden.drawn(5)
