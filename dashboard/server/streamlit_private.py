@@ -29,6 +29,7 @@ from transformer.foundation.checks import ConfigError
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator as DeltaGenerator
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from streamlit.proto.WidgetStates_pb2 import WidgetStates
     from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
@@ -363,6 +364,7 @@ def _stop_unless_answering(stop_if_asked: Callable[..., None], *args: Any, **kwa
     f"{REQUESTS}:ScriptRequestType.STOP",
     f"{REQUESTS}:ScriptRequestType.RERUN",
     f"{REQUESTS}:RerunData.widget_states",
+    f"{REQUESTS}:RerunData.is_auto_rerun",
     f"{REQUESTS}:_coalesce_widget_states(old_states, new_states)",
     f"{STATE}:SessionState.on_script_will_rerun",
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
@@ -394,10 +396,24 @@ def _note(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) 
     """Note what a request tells of the widgets, and ask. The caller holds the lock of the requests."""
     from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 
+    if requests._state is ScriptRequestType.RERUN:
+        asked = _join(requests._rerun_data.widget_states, asked)
     if requests._state is not ScriptRequestType.STOP:
         told = vars(requests).get("unanswered")
         vars(requests)["unanswered"] = _coalesce_widget_states(told, asked.widget_states)
     return ask(requests, asked)
+
+
+def _join(waits: WidgetStates | None, asked: RerunData) -> RerunData:
+    """The request, with what waits to be answered as well. Of one widget the later counts, unless a timer asks.
+
+    What the run before still had to say of a widget may have reached the browser after a choice. A timer then tells the
+    value of before, and would take the choice back.
+    """
+    from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states
+
+    older, newer = (asked.widget_states, waits) if asked.is_auto_rerun else (waits, asked.widget_states)
+    return replace(asked, widget_states=_coalesce_widget_states(older, newer))
 
 
 def _take(callbacks: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -419,13 +435,11 @@ def _take(callbacks: Callable[..., None], *args: Any, **kwargs: Any) -> None:
 
 def _start(start: Callable[..., None], session: AppSession, asked: RerunData) -> None:
     """Start a run for a request, with the clicks that the run before was told of and will not answer."""
-    from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states
-
     before: ScriptRequests | None = vars(session).get("requests_before")
     if before is not None:
         with before._lock:
             unanswered = vars(before).pop("unanswered", None)
-        asked = replace(asked, widget_states=_coalesce_widget_states(unanswered, asked.widget_states))
+        asked = _join(unanswered, asked)
     start(session, asked)
     vars(session)["requests_before"] = session._scriptrunner and session._scriptrunner._requests
 
