@@ -82,7 +82,6 @@ def test_a_folder_of_ones_own_adds_exercises_and_names_what_is_wrong(
     }
 
 
-@pytest.mark.daily(4)
 @pytest.mark.parametrize("exercise", shelf.exercises().files.values(), ids=lambda each: each.name)
 def test_a_shipped_exercise_can_be_measured_where_it_begins_and_is_not_solved_there(exercise: Exercise) -> None:
     assert exercise.page in PAGES
