@@ -399,7 +399,7 @@ def test_what_is_no_file_is_named_and_nobody_waits_for_it(file: str, kind: str, 
     assert f"it is {kind.removesuffix(' that is full')}, not a file" in said
 
 
-@pytest.mark.daily(8)
+@pytest.mark.daily(6)
 @pytest.mark.parametrize("kind", NO_FILES)
 @pytest.mark.parametrize("file", ["metrics.jsonl", "lock", "control.json", "resume.safetensors"])
 def test_a_training_waits_for_no_pipe(file: str, kind: str, tmp_path: Path):

@@ -304,13 +304,12 @@ def test_a_leak_in_a_long_row_is_named_and_outlined(made: Path) -> None:
 
 
 def test_a_long_passage_is_patched_in_blocks(task: Task, passage: Question) -> None:
-    length = 150
-    app = open_page("edits", run="reader", input=task.typed(passage[:length]))
+    app = open_page("edits", run="reader", input=task.typed(passage))
     recovered = array(trace(app, "edits-patching", "values")["z"])
     factor = int(re.search(r"Each column patches (\d+) neighbouring positions at once", said(app))[1])
     left_out = re.search(r"Left out: positions 1 to (\d+) are the same in both runs", said(app))
     first = int(left_out[1]) if left_out else 0
-    assert recovered.shape[1] == -(-(length - first) // factor) <= 128
+    assert recovered.shape[1] == -(-(LONG - first) // factor) <= 128
     assert recovered[0].max() == pytest.approx(1, abs=1e-4)
     assert re.search(r"It has '.+' for '.+' at \d+\.", said(app).replace("\\", ""))
     text = trace(app, "edits-patching", "values")["text"][0]

@@ -79,7 +79,7 @@ def test_a_name_of_nobody_is_no_model(root: Path, name: str) -> None:
     assert members.bare(root, name) is None
 
 
-SOME = ("overview", "heads", "film", "accuracy", "runs", "masks", "positions", "machine")
+SOME = ("overview", "heads", "accuracy", "runs", "positions", "masks", "machine", "film")
 
 
 @pytest.mark.daily(3)
