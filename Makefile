@@ -22,7 +22,7 @@ test: $(VENV)/.dev
 PLAINEST := ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
 
 nightly: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --durations 40
 	$(PLAINEST) $(BIN)/pytest -n $(WORKERS) -m numerical
 
 # What needs a real GPU; in nightly the same tests meet a stand-in.

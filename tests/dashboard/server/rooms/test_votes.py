@@ -292,7 +292,7 @@ async def test_a_lecture_hall_behind_one_address_votes_and_follows(make: Any) ->
 
 
 @in_memory
-@pytest.mark.parametrize("votes", [420, pytest.param(5_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("votes", [420, pytest.param(10_000, marks=pytest.mark.nightly)])
 async def test_one_client_counts_four_hundred_times_at_most(make: Any, votes: int) -> None:
     """However long it goes on: a new cookie for each vote, and no hurry."""
     seconds = count()
