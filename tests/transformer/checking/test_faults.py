@@ -208,6 +208,8 @@ WRONG = [
         "With 2 sequences of 6 tokens: tokens[:, :-1] should be read, and tokens[:, 1:] be predicted.",
     ),
 ]
+MORE = (square_only, MixesTheBatch, AlwaysDrops, WholeTable, LengthOfTheBatch, causal_mask, padding_mask)
+"""Faults of which more is said than stands in the table; of all others nothing."""
 MISTAKES = {WholeTable: "encoding-of-maximal-length", LengthOfTheBatch: "length-from-the-batch"}
 """Of these faults, which mistake of the gallery they are."""
 
@@ -216,6 +218,8 @@ MISTAKES = {WholeTable: "encoding-of-maximal-length", LengthOfTheBatch: "length-
 def test_a_fault_is_found(code, sentence):
     findings = found(code)
     assert [each for each in findings.wrong if each.startswith(sentence)]
+    listed = tuple(each for fault, each in WRONG if fault is code)
+    assert code in MORE or all(each.startswith(listed) for each in findings.wrong)
     assert code not in MISTAKES or findings.mistake == MISTAKES[code]
 
 
