@@ -49,7 +49,11 @@ def layer_lines(
         for place, line in enumerate(lines)
     ]
     values = np.concatenate([line.values for line in lines])
-    scale = _powers(values) if powers else {"range": [min(0.0, float(values.min())) - 0.05, 1.05]}
+    scale = (
+        _powers(values)
+        if powers
+        else {"range": [float(values.min(initial=0.0, where=np.isfinite(values))) - 0.05, 1.05]}
+    )
     most = max(len(line.values) for line in lines)
     ticks = {"dtick": 1, "range": [-0.2, most - 0.8]}
     if places is not None:
@@ -65,7 +69,13 @@ def layer_lines(
 
 
 def _powers(values: np.ndarray) -> dict[str, object]:
-    """A logarithmic axis with ticks at 1, 2 and 5 times each power of ten, and room for two of them at least."""
+    """A logarithmic axis with ticks at 1, 2 and 5 times each power of ten, and room for two of them at least.
+
+    What has no place on it (0, infinity, no number) decides nothing: a norm that a reader brings may give it.
+    """
+    values = values[np.isfinite(values) & (values > 0)]
+    if not len(values):
+        return {"type": "log"}
     low, high = float(np.log10(values.min())) - 0.2, float(np.log10(values.max())) + 0.2
     ticks = [
         factor * 10.0**power

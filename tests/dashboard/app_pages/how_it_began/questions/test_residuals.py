@@ -134,6 +134,16 @@ def test_lines_by_layer_and_by_step_are_the_numbers():
     assert any("waiting" in note.text for note in empty.layout.annotations)
 
 
+@pytest.mark.parametrize("powers", [True, False])
+@pytest.mark.parametrize("values", [[np.nan, 0.5], [np.inf, 0.5], [0.0, 0.5], [np.nan, np.nan]])
+def test_what_is_no_number_leaves_the_axis_of_the_others(values, powers):
+    """A norm of a reader's own may give it."""
+    figure = layer_lines([Line("own", np.array(values))], across="layer", up="norm", powers=powers)
+    ends = np.array(figure.layout.yaxis.range or [0.0, 1.0])
+    assert np.isfinite(ends).all()
+    assert not np.isfinite(values[1]) or ends[0] < (np.log10(values[1]) if powers else values[1]) < ends[1]
+
+
 def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     app = open_page("questions", run="reverse", asked="4", deep="2")
     assert "two positions have a mean cosine of" in app.title[0].value
