@@ -84,6 +84,8 @@ SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
 """The address below which each script of web/ can be imported by itself."""
 PATIENCE, ATTEMPTS = 1000 * waiting.PATIENCE, 5
 """Milliseconds for which anything on a page is waited for, as Playwright wants them."""
+PATIENCES = [PATIENCE * 2**attempt / (2**ATTEMPTS - 1) for attempt in range(ATTEMPTS)]
+"""For which each of several attempts is waited for: twice as long as the one before, PATIENCE together."""
 DOWNLOAD = 300
 """Seconds that the download of a browser may take."""
 
@@ -411,13 +413,13 @@ def choose(page: Page, label: str, option: str) -> None:
 
 def _pick(menu: Locator, wanted: Locator) -> None:
     """Click on what a menu holds; anew where the page was drawn meanwhile, and the menu closed under the pointer."""
-    for left in reversed(range(ATTEMPTS)):
+    for patience in PATIENCES:
         if not wanted.is_visible():
             menu.click()
         try:
-            wanted.click(timeout=PATIENCE / ATTEMPTS)
+            wanted.click(timeout=patience)
         except PlaywrightTimeout:
-            if not left:
+            if patience == PATIENCES[-1]:
                 raise
         else:
             return

@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from dashboard.view.pages import PAGES as MENU
 from dashboard.view.settings import from_query
-from tests.kit.driving import ATTEMPTS, PAGES, PATIENCE, wait_until_painted
+from tests.kit.driving import PAGES, PATIENCES, wait_until_painted
 
 CHANGES = 5
 TEXTS = """(gd) => {
@@ -98,12 +98,12 @@ def expect_texts_of_a_fresh_figure(page: Page) -> int:
 def go_to_view(page: Page, query: dict[str, str]) -> None:
     """Go to a view; once more where the page has just written the address of the one before."""
     link = urlencode(query)
-    for left in reversed(range(ATTEMPTS)):
+    for patience in PATIENCES:
         page.evaluate(GO, f"?{link}")
         try:
-            page.wait_for_function(SETTLED, arg=link, timeout=PATIENCE / ATTEMPTS)
+            page.wait_for_function(SETTLED, arg=link, timeout=patience)
         except PlaywrightTimeout:
-            if not left:
+            if patience == PATIENCES[-1]:
                 raise
         else:
             return
