@@ -28,7 +28,7 @@ from transformer.foundation.last_words import LINES, LONGEST, LastWords
 from transformer.training.devices.found import Device, Devices
 from transformer.training.queue import pool as pool_module
 from transformer.training.queue import warm_ups
-from transformer.training.queue.pool import ENOUGH, Pool
+from transformer.training.queue.pool import ENOUGH, Pool, Worker
 from transformer.training.runs import Run
 
 BROKEN = """echo "Traceback (most recent call last):
@@ -240,6 +240,29 @@ def test_a_process_that_ends_by_itself_after_a_run_gets_no_other_and_what_it_has
         assert pool.trouble == ""
     finally:
         (tmp_path / "go").touch()
+
+
+def test_a_training_that_ends_before_its_hand_over_does_is_over(python: Interpreter) -> None:
+    python.does(WARM.format(does=":"))
+    worker = Worker()
+    wait_for("the process is ready", worker.ready.is_set)
+    pipe = worker.process.stdin
+
+    class Pipe:
+        """Comes back from `flush` only when the end of the run has been heard."""
+
+        write, close = pipe.write, pipe.close
+
+        def flush(self) -> None:
+            pipe.flush()
+            wait_for("the end of the run is heard", lambda: worker.served)
+
+    worker.process.stdin = Pipe()
+    (run,) = untrained(python.folder, "run")
+    worker.train(run)
+    assert worker.run is None
+    worker.dismiss()
+    wait_for("the process has ended", worker.ended.is_set)
 
 
 def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(

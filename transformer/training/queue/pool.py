@@ -143,9 +143,13 @@ class Worker:
     def train(self, run: Run, who: str = "") -> None:
         """Hand over a run; it is trained to its end, whoever leaves. Raises OSError if the process is dead."""
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{run.folder}\n")
-        self.process.stdin.flush()
-        self.run, self.who, self.since = run, who, time.monotonic()
+        self.run, self.who, self.since = run, who, time.monotonic()  # first: its end may be heard before the next line
+        try:
+            self.process.stdin.write(f"{run.folder}\n")
+            self.process.stdin.flush()
+        except (OSError, ValueError):
+            self.run = None
+            raise
 
     def stop(self) -> None:
         """Let the training that it has end, if it has one."""
