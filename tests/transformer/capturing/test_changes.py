@@ -451,8 +451,8 @@ def test_two_threads_change_one_model_at_once_and_do_not_meet(foreign: bool) -> 
         return seen.output if isinstance(seen.output, Tensor) else seen.output[0]
 
     expected = [out(job()) for job in jobs]
-    assert not torch.equal(expected[0], expected[1])
-    assert not torch.equal(expected[0], expected[2])
+    assert expected[0] != near(expected[1])
+    assert expected[0] != near(expected[2])
     found: list[list[Tensor]] = [[] for _ in jobs]
     together = threading.Barrier(len(jobs))
 
@@ -468,7 +468,7 @@ def test_two_threads_change_one_model_at_once_and_do_not_meet(foreign: bool) -> 
         thread.join()
     for all_of_it, one in zip(found, expected, strict=True):
         assert len(all_of_it) == 10
-        assert all(torch.equal(each, one) for each in all_of_it)
+        assert all(each == near(one) for each in all_of_it)  # several threads may add up in another order
 
 
 # --- our own models, by their edits
