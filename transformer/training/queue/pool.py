@@ -220,8 +220,8 @@ class Pool:
 
     def submit(self, run: Run, who: str = "") -> None:
         """Train a run as soon as it is its turn. Raises RunError when it is queued already, or when too many are."""
-        self.start()
         with self._news:
+            self.start()  # in the same turn: processes that end meanwhile, or a pool that closes, come before or after
             if self._waiting(run):
                 raise RunError(f"{run.name} is waiting for its turn already")
             if len(self.queue) >= MOST_WAITING:
