@@ -42,7 +42,9 @@ SHAPES = {
         training=TrainingConfig(teacher_forcing=0.5, **ENDLESS),
     ),
     "long": RunConfig(
-        task=TaskConfig(length=130), model=ModelConfig(n_layers=1), training=TrainingConfig(batch_size=2, **ENDLESS)
+        task=TaskConfig(length=130),
+        model=ModelConfig(n_layers=1, n_heads=1, d_model=16, d_ff=16),
+        training=TrainingConfig(batch_size=2, **ENDLESS),
     ),
 }
 ALL = pytest.mark.parametrize("name", SHAPES)
