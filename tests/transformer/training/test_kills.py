@@ -110,7 +110,7 @@ def brought_to_its_end(run: Run) -> None:
 def test_kills_of_the_server_lose_no_run(tmp_path, monkeypatch):
     """A page is open, and a training begun by it; the server starts again each time, and no run differs at the end."""
     dice, root = random.Random(0), tmp_path / "runs"
-    for number in range(3):
+    for number in range(2):
         log = tmp_path / f"log-{number}"
         with dashboard(root, log, killed=True) as address:
             tab = Tab(address)
