@@ -32,7 +32,6 @@ import json
 import lzma
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -268,12 +267,8 @@ def _allowed(field: dataclasses.Field[Any]) -> str:
         low, high = (_last(lambda n, side=side: is_read(str(n)), known, side * 2**33, whole) for side in (-1, 1))
         return f"{low:.10g} to {high:.10g}"
     letters = _last(lambda n: is_read("a" * n), 1, 100_000, True)
-    odd = [
-        name
-        for name, text in (("line ends", "a\nb"), ("no-break spaces", "a\u00a0b"), ("NUL", "a\0b"))
-        if is_read(text)
-    ]
-    return f"{letters:g} letters{''.join(f', {each}' for each in odd)}"
+    odd = {"line ends": "a\nb", "no-break spaces": "a\u00a0b", "NUL": "a\0b"}
+    return ", ".join([f"{letters:g} letters", *(name for name, text in odd.items() if is_read(text))])
 
 
 def _last(is_fine: Callable[[float], bool], inside: float, outside: float, whole: bool) -> float:
@@ -292,11 +287,10 @@ COMMANDS = ("", "train", "resume", "evaluate", "list", "corpus", "lengths", "cor
 
 
 def command_help(command: str) -> list[str]:
-    """The help of a command, as wide as it likes, without its frame."""
-    words = [sys.executable, "-m", "transformer", *command.split(), "--help"]
-    env = os.environ | {"COLUMNS": "1000", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=env, timeout=PATIENCE, check=True)
-    return _plain(done.stdout)
+    """The help of a command, as wide as it likes, without its frame and the name of the program."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "1000", "NO_COLOR": "1", "TERM": "dumb"}):
+        lines = _printed(*command.split(), "--help")
+    return [re.sub(r"python -m (dashboard|transformer)\b|attention-lab(?= [A-Za-z])", "…", line) for line in lines]
 
 
 def _plain(text: str) -> list[str]:

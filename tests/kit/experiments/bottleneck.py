@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from transformer import checkpoints
+from tests.kit.runs import untrained
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.experiments.bottleneck import KINDS, Bottleneck, Contestant
-from transformer.model import build
 from transformer.network import Network
-from transformer.training.runs import Run
 
 SMALL = TaskConfig(task="reverse-translate", min_length=1, length=3, symbols=2)
 SHAPES = {
@@ -57,9 +54,4 @@ def found_of(one: list[int], attending: list[int], transformer: list[int], **opt
     return Bottleneck(tuple(contestants), 100, "a machine", {"torch": "2"})
 
 
-def made(folder: Path, config: RunConfig, status: str = "finished") -> Run:
-    """A run with untrained weights, without a training."""
-    run = Run.create(folder, config)
-    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
-    run.set_state(status, 0, "" if status == "finished" else "it was cut off")
-    return run
+made = untrained
