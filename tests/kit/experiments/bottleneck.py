@@ -39,11 +39,8 @@ def contestant(kind: str, exact: list[int], *, length: int = 3, lost: str = "") 
     config = RunConfig(task=replace(SMALL, length=length), model=SHAPES[kind])
     rows = []
     for n, count in enumerate(exact, 1):
-        row = [count] * n
-        if lost == "first read":
-            row = [100] * (n - n // 3) + [count] * (n // 3)
-        if lost == "last read":
-            row = [count] * (n // 3) + [100] * (n - n // 3)
+        third, right = n // 3, [100] * (n - n // 3)
+        row = {"": [count] * n, "first read": right + [count] * third, "last read": [count] * third + right}[lost]
         rows.append(tuple(row))
     return Contestant(f"run-{kind}", "0" * 16, config, 1000, 60.0, tuple(exact), tuple(rows))
 
