@@ -43,7 +43,7 @@ PAGE = "ROOM.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import free_port, wait_until_healthy  # noqa: E402
+from tests.kit.driving import free_port, serving  # noqa: E402
 
 FULL, QUICK = (200, 10, 20, 300_000), (2, 2, 2, 3_000)
 """Followers, steps, clicks, and bytes of a document, compressed."""
@@ -77,21 +77,12 @@ def started(runs: Path, ready: bool = True) -> Iterator[Server]:
     """The dashboard, once it answers; or once it is `ready`, with nothing left to do in the background."""
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=HERE.parent,
-        env=os.environ | {"ATTENTION_LAB_RUNS": str(runs)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until_healthy(f"http://localhost:{port}", process)
+    environment = os.environ | {"ATTENTION_LAB_RUNS": str(runs)}
+    address, command = f"http://localhost:{port}", [*command, "--server.port", str(port)]
+    with serving(command, address, cwd=HERE.parent, env=environment) as process:
         if ready:
             wait_until_ready(port)
         yield Server(port, process)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def wait_until_ready(port: int) -> None:
