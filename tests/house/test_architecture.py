@@ -46,16 +46,14 @@ def files(*folders: str) -> list[Path]:
 # --- imports point one way
 
 
-def test_the_contracts_say_what_the_house_needs_and_are_few():
-    """A contract that is gone is broken by nobody. They name folders: what is put into a folder needs no line."""
+def test_the_contracts_say_what_the_house_needs():
+    """A contract that is gone is broken by nobody."""
     contracts = [c for c in PROJECT["tool"]["importlinter"]["contracts"] if c["type"] == "forbidden"]
     forbidden = {
         (source, target) for c in contracts for source in c["source_modules"] for target in c["forbidden_modules"]
     }
     assert forbidden >= {("transformer", target) for target in ("plotly", "streamlit", "dashboard")}
     assert forbidden >= {("dashboard.figures", target) for target in ("torch", "streamlit", "transformer")}
-    written = (ROOT / "pyproject.toml").read_text("utf-8").partition("[[tool.importlinter.contracts]]")[2]
-    assert len([line for line in written.splitlines() if line.strip()]) < 45
 
 
 def test_what_needs_no_pytorch_does_not_import_it():

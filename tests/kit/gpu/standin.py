@@ -70,17 +70,9 @@ class _Hook(_DummyPrivateUse1Hook):
 _setup_privateuseone_for_python_backend(PRIVATE, _Module(), _Hook())
 aten = torch.ops.aten
 WAITS = {
-    aten._local_scalar_dense.default,
-    aten.equal.default,
-    aten.is_nonzero.default,
-    aten.nonzero.default,
-    aten.masked_select.default,
-    aten._unique2.default,
-    aten.unique_dim.default,
-    aten.bincount.default,
-    aten.repeat_interleave.Tensor,
-    aten.histc.default,
-    aten.unique_consecutive.default,
+    *(aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.nonzero.default),
+    *(aten.masked_select.default, aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default),
+    *(aten.bincount.default, aten.histc.default, aten.repeat_interleave.Tensor),
 }
 CPU_INDICES = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 COPIES = {aten.copy_.default, aten._to_copy.default}
