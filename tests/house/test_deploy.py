@@ -123,9 +123,9 @@ def readiness_of(address: str) -> tuple[int, str]:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         with refused:
-            said = refused.read().decode()
-            assert said in ("No training process is warm yet.", "PyTorch is not imported yet.")
-            return refused.code, said
+            said = refused.code, refused.read().decode()
+            assert said in ((503, "No training process is warm yet."), (503, "PyTorch is not imported yet."))
+            return said
 
 
 @pytest.fixture(scope="module")
