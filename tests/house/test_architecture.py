@@ -129,6 +129,7 @@ NEW = {
 """Files that are dropped into folders, and how each is then used."""
 
 
+@pytest.mark.nightly
 def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
     """A file of each kind, dropped into a copy of the package, is known to the registry, the config and the links."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer")

@@ -45,6 +45,7 @@ HINTS = (
 # --- what it is called
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("called", "name"),
     [
