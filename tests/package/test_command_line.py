@@ -130,7 +130,7 @@ def hostile_lines(words: tuple[str, ...], turn: int) -> Iterator[list[str]]:
             yield [*words, *needed, f"{option}={HOSTILE[kinds[0]]}"]
 
 
-@pytest.mark.daily(len(COMMANDS))
+@pytest.mark.daily(2 * len(COMMANDS))
 @pytest.mark.parametrize(("words", "turn"), list(product(COMMANDS, range(len(HOSTILE)))))
 def test_a_hostile_argument_is_one_line(
     words: tuple[str, ...],
