@@ -225,6 +225,16 @@ class Graph:
         return self.shared
 
 
+class Event:
+    """Comes when everything has come that was asked for before it."""
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Everything here happens in order."""
+
+    def synchronize(self) -> None:
+        StandIn.present.waited("event.synchronize")
+
+
 class _Copy:
     """A copy that is under way, from or to pinned memory: it arrives when somebody waits for the device."""
 
@@ -642,6 +652,7 @@ class StandIn(TorchDispatchMode):
             "torch.cuda.stream": self.on_stream,
             "torch.cuda.device": self.on_device,
             "torch.cuda.CUDAGraph": Graph,
+            "torch.cuda.Event": Event,
             "torch.cuda.graph": self.capture,
             "torch.cuda.is_current_stream_capturing": lambda: self.capturing is not None,
         }
