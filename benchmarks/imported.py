@@ -113,7 +113,7 @@ def measure(chromium: Browser, size: Size, rivals: Sequence[Viewer], rounds: int
         read = text(root / "models" / "gpt2", size.tokens)
         (root / "runs").mkdir()
         found: dict[str, list[float]] = {"ours, weights on the disk": [], "ours, open app": []}
-        seen, pages = patterns(root / "models" / "gpt2", read), {}
+        seen, pages = patterns(root / "models" / "gpt2", read) if rivals else None, {}
         for number, viewer in enumerate(rivals):
             path = root / f"{number}.html"
             path.write_text(viewer.page(seen), encoding="utf-8")

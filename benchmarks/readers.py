@@ -175,8 +175,9 @@ NUMBERS: dict[str, Callable[[int], bytes]] = {
 def tokens(size: int) -> bytes:
     """A vocabulary of empty words."""
     stream = io.BytesIO()
-    many = np.array([2**20 - 1] + [0] * (2**20 - 1), dtype="<u4").view(np.uint8)
-    counts = np.ones(2**20, dtype=np.int64)
+    number = min(size, 2**20)
+    many = np.array([number - 1] + [0] * (number - 1), dtype="<u4").view(np.uint8)
+    counts = np.ones(number, dtype=np.int64)
     np.savez_compressed(
         stream, by=np.array("words"), tokens=many, counts=counts, titles=many, lengths=[1], held_out=[1]
     )
@@ -273,11 +274,9 @@ def look_at_runs(folder: Path) -> None:
 
 def cases() -> Iterator[Case]:
     for name, content in OBJECTS.items():
-        yield Case("run.json", name, file("run.json", lambda size, made=content: made(records.MOST_CARD)), look_at_runs)
-        yield Case("state.json", name, file("state.json", lambda size, made=content: made(2**16)), look_at_runs)
-        yield Case(
-            "evaluation.json", name, file("evaluation.json", lambda size, made=content: made(2**20)), look_at_runs
-        )
+        for each, most in (("run.json", records.MOST_CARD), ("state.json", 2**16), ("evaluation.json", 2**20)):
+            made = file(each, lambda size, content=content, most=most: content(min(size, most)))
+            yield Case(each, name, made, look_at_runs)
     for name, content in LINES.items():
         yield Case("metrics.jsonl", name, file("metrics.jsonl", content), look_at_runs)
     for name, content in NUMBERS.items():

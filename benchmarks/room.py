@@ -23,7 +23,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,12 +43,10 @@ PAGE = "ROOM.md"
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.kit.driving import free_port, wait_until_healthy  # noqa: E402
+from tests.kit.driving import free_port, serving  # noqa: E402
 
-FOLLOWERS, STEPS, CLICKS = 200, 10, 20
-QUICK = 2, 2, 3
-SIZE = 300_000
-"""Bytes of a document, compressed."""
+FULL, QUICK = (200, 10, 20, 300_000), (2, 2, 2, 3_000)
+"""Followers, steps, clicks, and bytes of a document, compressed."""
 PAUSE = 1.5
 """Seconds between two steps while the lecturer clicks."""
 CLICKED = Size(8, 2, 4)
@@ -75,23 +73,16 @@ class Server:
 
 
 @contextmanager
-def started(runs: Path) -> Iterator[Server]:
+def started(runs: Path, ready: bool = True) -> Iterator[Server]:
+    """The dashboard, once it answers; or once it is `ready`, with nothing left to do in the background."""
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port)],
-        cwd=HERE.parent,
-        env=os.environ | {"ATTENTION_LAB_RUNS": str(runs)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until_healthy(f"http://localhost:{port}", process)
-        wait_until_ready(port)
+    environment = os.environ | {"ATTENTION_LAB_RUNS": str(runs)}
+    address, command = f"http://localhost:{port}", [*command, "--server.port", str(port)]
+    with serving(command, address, cwd=HERE.parent, env=environment) as process:
+        if ready:
+            wait_until_ready(port)
         yield Server(port, process)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def wait_until_ready(port: int) -> None:
@@ -106,12 +97,12 @@ def wait_until_ready(port: int) -> None:
             return
 
 
-def document() -> bytes:
-    """Random numbers as JSON, as many as have SIZE compressed."""
+def document(size: int) -> bytes:
+    """Random numbers as JSON, as many as have this size compressed."""
     rng = random.Random(time.perf_counter_ns())
-    numbers = [round(rng.random(), 6) for _ in range(SIZE // 3)]
+    numbers = [round(rng.random(), 6) for _ in range(size // 3)]
     compressed = len(gzip.compress(json.dumps(numbers).encode()))
-    return gzip.compress(json.dumps(numbers[: int(len(numbers) * SIZE / compressed)]).encode())
+    return gzip.compress(json.dumps(numbers[: int(len(numbers) * size / compressed)]).encode())
 
 
 # --- a room
@@ -154,8 +145,8 @@ class Arrivals:
 class FullRoom:
     """A lecturer and followers."""
 
-    def __init__(self, port: int, followers: int) -> None:
-        self.port, self.count = port, followers
+    def __init__(self, port: int, followers: int, size: int) -> None:
+        self.port, self.count, self.size = port, followers, size
         self.arrivals = Arrivals()
         self._tasks: list[asyncio.Task[None]] = []
         self._ready = asyncio.Semaphore(0)
@@ -171,7 +162,7 @@ class FullRoom:
 
     async def show(self) -> list[float]:
         """Show a new document. Seconds until each follower has it."""
-        shown = document()
+        shown = document(self.size)
         self.arrivals = Arrivals()
         began = time.perf_counter()
         await self._desk.whole("PUT", f"{self._room}/document", shown, X_Room_Key=self._key)
@@ -225,9 +216,9 @@ class Cost:
         )
 
 
-async def followed(server: Server, followers: int, steps: int) -> Cost:
+async def followed(server: Server, followers: int, steps: int, size: int) -> Cost:
     """A room and its steps, one as soon as the one before is everywhere."""
-    room, before = FullRoom(server.port, followers), server.memory()
+    room, before = FullRoom(server.port, followers, size), server.memory()
     await room.open()
     memory, processor = server.memory() - before, server.processor()
     seconds, received = [], 0
@@ -282,8 +273,8 @@ async def view(tab: ClientConnection, query: str) -> tuple[float, int]:
 class Storm:
     """A full room in a thread of its own, with a step every PAUSE seconds until it is over."""
 
-    def __init__(self, port: int, followers: int) -> None:
-        self._port, self._followers = port, followers
+    def __init__(self, port: int, followers: int, size: int) -> None:
+        self._port, self._followers, self._size = port, followers, size
         self._over = threading.Event()
         self._going = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._rage()))
@@ -299,7 +290,7 @@ class Storm:
         self._thread.join()
 
     async def _rage(self) -> None:
-        room = FullRoom(self._port, self._followers)
+        room = FullRoom(self._port, self._followers, self._size)
         await room.open()
         self._going.set()
         while not self._over.is_set():
@@ -308,7 +299,7 @@ class Storm:
         await room.close()
 
 
-def clicked(chromium: Browser, server: Server, followers: int, count: int) -> None:
+def clicked(chromium: Browser, server: Server, followers: int, count: int, size: int) -> None:
     """From a click on a head to its repaint: alone, and while a full room gets steps."""
     print(
         f"\n## The lecturer's own clicks\n\n{count} clicks on heads in a browser on this machine, alone and while "
@@ -319,7 +310,7 @@ def clicked(chromium: Browser, server: Server, followers: int, count: int) -> No
         tab.open(f"http://localhost:{server.port}/heads?run={CLICKED.name}", OURS % (CLICKED.layers * CLICKED.heads))
         clicks(tab, CLICKED, 3)  # a layer's first click computes its details
         found = {"alone": clicks(tab, CLICKED, count).whole}
-        with Storm(server.port, followers):
+        with Storm(server.port, followers, size):
             found["meanwhile"] = clicks(tab, CLICKED, count).whole
     for name, milliseconds in found.items():
         most = statistics.quantiles(milliseconds, n=10, method="inclusive")[-1]
@@ -332,23 +323,24 @@ def beside(work: Coroutine[Any, Any, Cost]) -> Cost:
         return threads.submit(asyncio.run, work).result()
 
 
-def report(chromium: Browser, sizes: Sequence[int], busy: str) -> None:
-    followers, steps, count = sizes
-    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server:
+def report(chromium: Browser, busy: str, quick: bool) -> None:
+    followers, steps, count, size = QUICK if quick else FULL
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder), ready=not quick) as server:
         place = "in Redis" if os.environ.get("ATTENTION_LAB_ROOMS") else "in the server's own process"
         print(f"{machine(torch.device('cpu'), busy)}; rooms {place}.")
         make_run(Path(folder), CLICKED)
         print(
-            f"\n## A step, from the lecturer to everybody\n\n{steps} documents of random numbers, {SIZE // 1000} kB "
+            f"\n## A step, from the lecturer to everybody\n\n{steps} documents of random numbers, {size // 1000} kB "
             "compressed, one as soon as the one before is everywhere. Memory: what the server grew by when they came. "
             "Processor: the server's. Sessions: the page of heads, rerun for another view."
         )
         table(
             "", "s, median", "95 of 100 within, s", "slowest, s", "kB a step", "memory each, kB", "processor a step, ms"
         )
-        beside(followed(server, 1, 1))  # the first imports what it needs
+        beside(followed(server, 1, 1, size))  # the first imports what it needs
         costs = []
-        for make in (followed(server, 1, steps), followed(server, followers, steps), viewed(server, followers, steps)):
+        rooms = (followed(server, each, steps, size) for each in (1, followers))
+        for make in (*rooms, viewed(server, followers, steps)):
             costs.append(beside(make))
             print(costs[-1].row(), flush=True)
         room, sessions = costs[1:]
@@ -358,7 +350,7 @@ def report(chromium: Browser, sizes: Sequence[int], busy: str) -> None:
             f"\nA session costs the server {ratio:,.0f} times the processor time of a follower, and has the next view "
             f"{later:,.1f} times as late."
         )
-        clicked(chromium, server, followers, count)
+        clicked(chromium, server, followers, count, size)
 
 
 def main() -> None:
@@ -368,7 +360,7 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with one_chromium() as chromium, page(PAGE, "A full room", save=arguments.save):
-        report(chromium, QUICK if arguments.quick else (FOLLOWERS, STEPS, CLICKS), busy)
+        report(chromium, busy, arguments.quick)
 
 
 if __name__ == "__main__":

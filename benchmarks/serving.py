@@ -28,14 +28,13 @@ from websockets.asyncio.client import ClientConnection, connect
 PAGE = "SERVING.md"
 ROOT = Path(__file__).resolve().parents[1]
 RUN = "reverse"
-READERS, SECONDS, WITHOUT_PAUSE = (1, 30, 100), 60.0, 60
-QUICK = (1,), 0.5, 1
+FULL = (1, 30, 100), 60.0, 60, 5.0
+QUICK = (1,), 0.5, 1, 0.1
+"""How many readers, seconds for which they click, clicks without a pause, and seconds after the last has left."""
 EVERY = 10.0
 """Seconds between two clicks of a reader."""
 PATIENCE = 30.0
 """Seconds after which a click is not answered."""
-LEFT = 5.0
-"""Seconds after the last reader has left."""
 SWITCH = "control-by_row"
 
 
@@ -100,7 +99,7 @@ def open_files(server: Server) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
-async def measured(server: Server, counts: Sequence[int], seconds: float, without_pause: int) -> None:
+async def measured(server: Server, counts: Sequence[int], seconds: float, without_pause: int, left: float) -> None:
     print(f"\n## A click every {EVERY:.0f} s\n")
     print(f"Each reader for {seconds:.0f} s. Files: the server's open descriptors, sockets included.")
     table("readers", "clicks", "ms, median", "95 of 100 within, ms", "unanswered", "ms of processor a click", "files")
@@ -132,22 +131,22 @@ async def measured(server: Server, counts: Sequence[int], seconds: float, withou
     before = open_files(server)
     for reader in readers:
         await reader.tab.close()
-    await asyncio.sleep(LEFT)
-    print(f"\nOpen files: {before} with {len(readers)} readers, {open_files(server)} {LEFT:.0f} s after they had left.")
+    await asyncio.sleep(left)
+    print(f"\nOpen files: {before} with {len(readers)} readers, {open_files(server)} {left:.0f} s after they had left.")
 
 
-def report(counts: Sequence[int], seconds: float, without_pause: int, busy: str) -> None:
-    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server:
+def report(busy: str, quick: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder), ready=not quick) as server:
         shutil.copytree(ROOT / "checkpoints" / RUN, Path(folder) / RUN)
         print(f"{machine(torch.device('cpu'), busy)}.")
-        asyncio.run(measured(server, counts, seconds, without_pause))
+        asyncio.run(measured(server, *(QUICK if quick else FULL)))
 
 
 def main() -> None:
     asked = options(__doc__, PAGE).parse_args()
     busy = load()
     with page(PAGE, "What a class costs", save=asked.save):
-        report(*(QUICK if asked.quick else (READERS, SECONDS, WITHOUT_PAUSE)), busy)
+        report(busy, asked.quick)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -34,7 +35,7 @@ MOST = 400
 """Steps after which a model that is compared has failed."""
 
 
-def until_each(presets: Sequence[Preset], seeds: int, device: str) -> None:
+def until_each(presets: Sequence[Preset], seeds: int, device: str, most: int | None) -> None:
     """Steps and seconds until each preset says that it is solved; measurements are part of the seconds."""
     print("\n## Until it is solved")
     table("preset", "steps, median", "least to most", "seconds, median", "least to most", "solved")
@@ -42,7 +43,7 @@ def until_each(presets: Sequence[Preset], seeds: int, device: str) -> None:
         ends = []
         for seed in range(seeds):
             config = with_seed(preset.config, seed, device)
-            *_, last = train(build(config).to(device), config)
+            *_, last = islice(train(build(config).to(device), config), most)
             ends.append(last)
         steps = spread([float(end.step) for end in ends], 0)
         seconds = spread([end.seconds for end in ends], 2)
@@ -174,7 +175,7 @@ def main() -> None:
 
     with page(PAGE, "Training times", save=arguments.save):
         print(f"{machine(arguments.device, busy)}, one thread used; seeds 0 to {seeds - 1}.")
-        until_each(PRESETS[:1] if quick else PRESETS, seeds, device)
+        until_each(PRESETS[:1] if quick else PRESETS, seeds, device, 10 if quick else None)
         clicks(PRESETS[: 1 if quick else 3], seeds, device)
         if device == "cpu":
             answers(seeds)

@@ -4,6 +4,7 @@ The storeys are those of the import contracts in pyproject.toml; captions and im
 """
 
 import ast
+import re
 import tomllib
 from html import escape
 from pathlib import Path
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "storeys.svg"
 WIDTH, LEFT, ROW, GAP = 960, 16, 62, 7
 """Pixels: the picture, the left edge of a box, a box of one line of caption, and what lies between two boxes."""
+IMPORT = re.compile(r"^ *from (dashboard|transformer)\b(?:\.(\w+))?[\w.]* import ([\w, ]+)", re.MULTILINE)
 FILLS = {"dashboard": "#e8eefc", "transformer": "#fdf1dc"}
 
 
@@ -41,13 +43,8 @@ def imported(package: str, names: list[str]) -> set[tuple[str, str]]:
     """The folders and modules from which a storey takes something, as (package, name)."""
     found = set()
     for path in (path for name in names for path in files(package, name)):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.ImportFrom) or node.module is None:
-                continue
-            parts = node.module.split(".")
-            if parts[0] in ("dashboard", "transformer"):
-                members = parts[1:2] or [alias.name for alias in node.names]
-                found |= {(parts[0], member) for member in members}
+        for owner, member, taken in IMPORT.findall(path.read_text("utf-8")):
+            found |= {(owner, each.split()[0]) for each in ([member] if member else taken.split(","))}
     return {each for each in found if each not in {(package, name) for name in names}}
 
 

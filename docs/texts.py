@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,15 +24,21 @@ ASKED = ("button", "checkbox", "toggle", "radio", "selectbox", "slider", "select
 RUNS = {"reading": "shakespeare", "writing": "shakespeare", "tokens": "shakespeare"}
 
 
-def texts(root: Path) -> dict[str, list[str]]:
+def pages(root: Path) -> list[Path]:
+    """The scripts of the pages of a checkout; each has the name of its page's address."""
+    found = sorted((root / "dashboard").rglob("app_pages/**/*.py"))
+    return [path for path in found if path.parent.name in (path.stem, "app_pages") and path.stem[0] != "_"]
+
+
+def texts(root: Path, only: Collection[str] = ()) -> dict[str, list[str]]:
     """The lines of each page of the checkout at `root`, by the page's address; a page that fails says so."""
     from streamlit.testing.v1 import AppTest
 
     main = next(path for path in (root / "dashboard").rglob("main.py") if path.parent.name in ("frame", "dashboard"))
     found = {}
-    for path in sorted((root / "dashboard").rglob("app_pages/**/*.py")):
+    for path in pages(root):
         page = path.stem
-        if path.parent.name not in (page, "app_pages") or page.startswith("_"):
+        if only and page not in only:
             continue
         app = AppTest.from_file(str(main), default_timeout=120)
         if page in RUNS:
@@ -74,9 +81,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="All words of all pages at an earlier commit and now, side by side.")
     parser.add_argument("commit", nargs="?", default="HEAD~1")
     parser.add_argument("--dump", help=argparse.SUPPRESS)
+    parser.add_argument("--page", action="append", default=[], help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.dump:
-        print(json.dumps(texts(Path(asked.dump))), flush=True)
+        print(json.dumps(texts(Path(asked.dump), asked.page)), flush=True)
         os._exit(0)  # what a page began behind itself is not waited for: PyTorch aborts where it is cut off
     before, now = of_commit(asked.commit), of_tree(ROOT)
     sides = [

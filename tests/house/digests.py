@@ -112,7 +112,7 @@ def _writer(greatest: float, whole: bool, places: int = MOST_PLACES) -> Callable
 
 def texts(values: Sequence[str]) -> str:
     """Some texts: one by one where they are few and short, else the first, the last, a checksum and their numbers."""
-    whole = " ".join(f"“{masked(each)}”{_times(many)}" for each, many in _runs(values))
+    whole = " ".join(f"“{masked(each)}”{f' × {many}' if many > 1 else ''}" for each, many in _runs(values))
     if len(whole) <= LONGEST:
         return f"{len(values)}: {whole}"
     ends = f"“{cut(masked(values[0]), SHORT)}” … “{cut(masked(values[-1]), SHORT)}”"
@@ -127,10 +127,6 @@ def _runs(values: Sequence[str]) -> Iterator[tuple[str, int]]:
     for text, same in groupby(values):
         many = len(list(same))
         yield from [(text, 1)] * many if re.search(r"\d\.\d", text) else [(text, many)]
-
-
-def _times(many: int) -> str:
-    return f" × {many}" if many > 1 else ""
 
 
 def cut(text: str, letters: int = LONGEST) -> str:
@@ -167,8 +163,8 @@ def skeleton(text: str) -> str:
 def figure(found: Mapping[str, Any]) -> list[str]:
     """A Plotly figure, as JSON: a line for its layout, and one for each trace or for many that are alike."""
     layout = {name: value for name, value in found["layout"].items() if name != "template"}
-    said = [value for path, value in leaves(layout) if path.endswith((".text", "ticktext", ".title"))]
-    flat = [text for each in said for text in (each if isinstance(each, list) else [each]) if isinstance(text, str)]
+    said = [_flat(value) for path, value in leaves(layout) if path.endswith((".text", "ticktext", ".title"))]
+    flat = [text for each in said for text in each if isinstance(text, str)]
     lines = [f"  layout: texts {texts(flat)}; {_rest(leaves(layout))}"]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for each in found["data"]:
@@ -184,12 +180,12 @@ def figure(found: Mapping[str, Any]) -> list[str]:
 def _traces(kind: str, shown: Sequence[str], traces: Sequence[Mapping[str, Any]]) -> str:
     """Some traces of one kind: their arrays, one after the other where they are more than one."""
     names = [each["name"] for each in traces if each.get("name")]
-    parts = [f"{path} {_array([value for each in traces for value in _flat(each[path])])}" for path in shown]
     if len(traces) == 1:
-        parts = [f"{path} {_array(traces[0][path])}" for path in shown]
-    called = (
-        f"{len(traces)} × {kind} {texts(names)}" if len(traces) > 1 else " ".join([kind, *(f"“{n}”" for n in names)])
-    )
+        called, joined = " ".join([kind, *(f"“{name}”" for name in names)]), traces[0]
+    else:
+        called = f"{len(traces)} × {kind} {texts(names)}"
+        joined = {path: [value for each in traces for value in _flat(each[path])] for path in shown}
+    parts = [f"{path} {_array(joined[path])}" for path in shown]
     other = _rest((path, value) for each in traces for path, value in each.items() if path not in (*shown, "name"))
     return f"  {called}: {'; '.join([*parts, other])}"
 
@@ -260,9 +256,9 @@ def component(header: Mapping[str, Any], body: bytes) -> list[str]:
     if "revision" in header:
         said = {name: value for name, value in header.items() if name not in ("revision", "plotly")}
         return [f"plot {header['revision']}: {_said(said)}", *figure(json.loads(body))]
-    kind = next(kind for kind, sign in SIGNS.items() if sign in header)
+    kind, arrays = next(found for sign, found in KINDS.items() if sign in header)
     lines = [f"{kind}: {_said({name: value for name, value in header.items() if name != 'series'})}"]
-    return lines + [f"  {name} {digest}" for name, digest in ARRAYS[kind](header, body)]
+    return lines + [f"  {name} {digest}" for name, digest in arrays(header, body)]
 
 
 def _said(header: Mapping[str, Any]) -> str:
@@ -274,7 +270,7 @@ def _said(header: Mapping[str, Any]) -> str:
     return f"{cut(alt)} {found}{in_short([each for each in flat if isinstance(each, int | float)])}"
 
 
-def _read(body: bytes, offset: int, kind: str, *shape: int) -> str:
+def _read(body: bytes, kind: str, offset: int, *shape: int) -> str:
     return numbers(np.frombuffer(body, kind, prod(shape), offset).reshape(shape))
 
 
@@ -286,13 +282,11 @@ def _levels(body: bytes, offset: int, *shape: int) -> str:
 def _grid(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
     masks = set()
     for each in header["panels"]:
-        shape = each["rows"], each["columns"]
-        exact = header["exact"]
-        pattern = _read(body, each["pattern"], "<f4", *shape) if exact else _levels(body, each["pattern"], *shape)
-        yield f"head {each['name']}", pattern
+        place = each["pattern"], each["rows"], each["columns"]
+        yield f"head {each['name']}", _read(body, "<f4", *place) if header["exact"] else _levels(body, *place)
         if each.get("mask") not in {None, *masks}:
             masks.add(each["mask"])
-            yield f"mask of head {each['name']} and others", _read(body, each["mask"], "u1", *shape)
+            yield f"mask of head {each['name']} and others", _read(body, "u1", each["mask"], *place[1:])
 
 
 def _film(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
@@ -301,9 +295,9 @@ def _film(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
         shape = steps, each["rows"], each["columns"]
         yield f"head {each['name']}", _levels(body, each["patterns"], *shape)
     for name in ("steps", "values"):
-        yield f"loss {name}", _read(body, header["loss"][name], "<f4", header["loss"]["count"])
+        yield f"loss {name}", _read(body, "<f4", header["loss"][name], header["loss"]["count"])
     shape = len(header["accuracySteps"]), len(header["names"])
-    yield "accuracy", _read(body, header["accuracy"], "<f4", *shape)
+    yield "accuracy", _read(body, "<f4", header["accuracy"], *shape)
 
 
 def _painter(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
@@ -315,48 +309,36 @@ def _painter(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]
 def _passage(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
     many = len(header["tokens"])
     if "ground" in header:
-        yield header["ground"]["title"], _read(body, header["ground"]["values"], "<f4", many)
+        yield header["ground"]["title"], _read(body, "<f4", header["ground"]["values"], many)
     if "arcs" in header:
-        yield "arcs", _read(body, header["arcs"], "<f4", many)
+        yield "arcs", _read(body, "<f4", header["arcs"], many)
     yield "tokens", texts(header["tokens"])
 
 
 def _glances(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
-    yield "weights", _read(body, header["weights"], "<f4", len(header["heads"]), len(header["tokens"]))
+    yield "weights", _read(body, "<f4", header["weights"], len(header["heads"]), len(header["tokens"]))
 
 
 def _sheet(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
+    def said(each: Mapping[str, Any]) -> str:
+        return texts(each["data"]) if "data" in each else _read(body, each["dtype"], each["offset"], each["count"])
+
     for series in header["series"]:
         columns = [*(each["at"] for each in series["dims"]), series["values"], *series["extra"]]
         shape = "×".join(each["name"] for each in series["dims"])
-        yield (
-            f"series {series['name']} ({shape})",
-            "; ".join(
-                f"{each['name']} {each['dtype']} "
-                + (texts(each["data"]) if "data" in each else _read(body, each["offset"], each["dtype"], each["count"]))
-                for each in columns
-            ),
-        )
+        digest = "; ".join(f"{each['name']} {each['dtype']} {said(each)}" for each in columns)
+        yield f"series {series['name']} ({shape})", digest
 
 
-ARRAYS = {
-    "head grid": _grid,
-    "film": _film,
-    "painter": _painter,
-    "glances": _glances,
-    "passage": _passage,
-    "sheet": _sheet,
+KINDS: dict[str, tuple[str, Callable[[Mapping[str, Any], bytes], Iterator[tuple[str, str]]]]] = {
+    "patternSteps": ("film", _film),
+    "panels": ("head grid", _grid),
+    "squares": ("painter", _painter),
+    "weights": ("glances", _glances),
+    "says": ("passage", _passage),
+    "series": ("sheet", _sheet),
 }
-"""The arrays of a component's message, by kind."""
-SIGNS = {
-    "film": "patternSteps",
-    "head grid": "panels",
-    "painter": "squares",
-    "glances": "weights",
-    "passage": "says",
-    "sheet": "series",
-}
-"""The field of a message that tells of which kind it is; the first that fits counts."""
+"""By the field of a message that tells of which kind it is, the kind and its arrays; the first that fits counts."""
 
 
 # --- elements
@@ -367,13 +349,9 @@ def table(frame: pd.DataFrame) -> list[str]:
     lines = [f"table of {len(frame)} rows, {len(frame.columns)} columns"]
     for name in frame.columns:
         column = frame[name]
-        if column.dtype.kind in "biuf":
-            said = numbers(column.to_numpy())
-        elif column.dtype.kind == "M":
-            said = "times"
-        else:
-            said = texts([str(each) for each in column])
-        lines.append(f"  {name} ({column.dtype}) {said}")
+        is_number = column.dtype.kind in "biuf"
+        said = numbers(column.to_numpy()) if is_number else texts([str(each) for each in column])
+        lines.append(f"  {name} ({column.dtype}) {'times' if column.dtype.kind == 'M' else said}")
     return lines
 
 

@@ -32,7 +32,6 @@ import json
 import lzma
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -50,7 +49,6 @@ import torch
 from safetensors import safe_open
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from dashboard.components.payload import unpack
 from dashboard.view.settings import Settings, from_query
@@ -59,7 +57,6 @@ from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main as command_line
 from transformer.training.exchange import archive
 from transformer.training.runs import Run
-from transformer.training.stepping import AdamW
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("recorded.json.xz")
@@ -170,6 +167,11 @@ LINKS = (
     "accuracy?run=reverse&lecture=masks&lecture_step=1&predict=1",
 )
 """Pages and their parameters: every page at least once, with what is hardest on it; ordered by model."""
+TRAINING = (
+    *("lengths?", "corners?", "context?", "questions?run=reverse&asked=5"),
+    "masks?run=reverse-aligned&mask=causal&retrain=causal",
+)
+"""How the links begin whose pages train a model on the spot."""
 
 
 def shipped(folder: Path) -> Path:
@@ -208,40 +210,14 @@ def opened(link: str) -> AppTest:
     return app
 
 
-class Steps:
-    """Counts the steps of every optimiser in this process."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __enter__(self) -> Steps:
-        self._hook, step = register_optimizer_step_post_hook(self._count), AdamW.step
-
-        def counted(optimiser: AdamW) -> None:
-            step(optimiser)
-            self._count()
-
-        self._ours = mock.patch.object(AdamW, "step", counted)
-        self._ours.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._hook.remove()
-        self._ours.stop()
-
-    def _count(self, *_: object) -> None:
-        self.count += 1
-
-
 def view(link: str) -> dict[str, Any]:
     """What a link shows, and the address that the page has written; without numbers where the page trained a model."""
-    with Steps() as trained:
-        app = opened(link)
+    app = opened(link)
     address = {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
     page = link.partition("?")[0]
     is_first = link == next(each for each in LINKS if each.startswith(f"{page}?"))
     found = shown(app, is_first, page == "overview")
-    if trained.count:
+    if link.startswith(TRAINING):
         st.cache_resource.clear()  # else the next page that shows this model would not train it
         found = {place: [NUMBER.sub("#", line) for line in lines] for place, lines in found.items()}
     return {"address": urlencode(sorted(address.items())), **found}
@@ -268,12 +244,8 @@ def _allowed(field: dataclasses.Field[Any]) -> str:
         low, high = (_last(lambda n, side=side: is_read(str(n)), known, side * 2**33, whole) for side in (-1, 1))
         return f"{low:.10g} to {high:.10g}"
     letters = _last(lambda n: is_read("a" * n), 1, 100_000, True)
-    odd = [
-        name
-        for name, text in (("line ends", "a\nb"), ("no-break spaces", "a\u00a0b"), ("NUL", "a\0b"))
-        if is_read(text)
-    ]
-    return f"{letters:g} letters{''.join(f', {each}' for each in odd)}"
+    odd = {"line ends": "a\nb", "no-break spaces": "a\u00a0b", "NUL": "a\0b"}
+    return ", ".join([f"{letters:g} letters", *(name for name, text in odd.items() if is_read(text))])
 
 
 def _last(is_fine: Callable[[float], bool], inside: float, outside: float, whole: bool) -> float:
@@ -292,11 +264,10 @@ COMMANDS = ("", "train", "resume", "evaluate", "list", "corpus", "lengths", "cor
 
 
 def command_help(command: str) -> list[str]:
-    """The help of a command, as wide as it likes, without its frame."""
-    words = [sys.executable, "-m", "transformer", *command.split(), "--help"]
-    env = os.environ | {"COLUMNS": "1000", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=env, timeout=PATIENCE, check=True)
-    return _plain(done.stdout)
+    """The help of a command, as wide as it likes, without its frame and the name of the program."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "1000", "NO_COLOR": "1", "TERM": "dumb"}):
+        lines = _printed(*command.split(), "--help")
+    return [re.sub(r"python -m (dashboard|transformer)\b|attention-lab(?= [A-Za-z])", "…", line) for line in lines]
 
 
 def _plain(text: str) -> list[str]:

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.server.rooms.rooms import LETTERS
-from tests.kit.driving import ROOT, free_port, wait_until_healthy
+from tests.kit.driving import ROOT, free_port, serving
 from tests.kit.rooms.house import packed
 from tests.kit.waiting import PATIENCE, wait_for
 
@@ -105,40 +105,27 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
     }
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port"]
     ports = [free_port(), free_port()]
-    processes = [
-        subprocess.Popen([*command, str(port)], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) for port in ports
-    ]
-    try:
-        for port, process in zip(ports, processes, strict=True):
-            wait_until_healthy(f"http://localhost:{port}/lab", process)
-        for port in ports:
-            wait_until_ready(f"http://localhost:{port}/lab/ready")
+    with ExitStack() as stack:
+        addresses = [f"http://localhost:{port}/lab" for port in ports]
+        processes = [
+            stack.enter_context(serving([*command, str(port)], address, cwd=ROOT, env=environment))
+            for port, address in zip(ports, addresses, strict=True)
+        ]
+        for address in addresses:
+            wait_for("the replica is ready", lambda address=address: readiness_of(address), lambda said: said == READY)
         yield Replicas(ports, processes)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(PATIENCE)
-
-
-def wait_until_ready(address: str) -> None:
-    """Until a replica would be given people; meanwhile it says why not."""
-
-    def look() -> tuple[int, str]:
-        said = readiness_of(address)
-        assert said in (READY, (503, "No training process is warm yet."), (503, "PyTorch is not imported yet."))
-        return said
-
-    wait_for("the replica is ready", look, lambda said: said == READY)
 
 
 def readiness_of(address: str) -> tuple[int, str]:
+    """Whether a replica would be given people; meanwhile it says why not."""
     try:
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(f"{address}/ready", timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         with refused:
-            return refused.code, refused.read().decode()
+            said = refused.code, refused.read().decode()
+            assert said in ((503, "No training process is warm yet."), (503, "PyTorch is not imported yet."))
+            return said
 
 
 @pytest.fixture(scope="module")

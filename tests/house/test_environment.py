@@ -150,8 +150,8 @@ def test_on_a_full_disk_nothing_begins_and_nothing_is_left_of_it(room: int, disk
         assert list_runs(disk)[-1].name == "new"
 
 
-def train() -> AppTest:
-    return press(open_page(run="good", max_steps="4"), "Train")
+def shelf(run: str = "good") -> AppTest:
+    return open_page("runs", run="good").selectbox(key="shelf-run").set_value(run).run()
 
 
 def go_on() -> AppTest:
@@ -160,23 +160,9 @@ def go_on() -> AppTest:
     return press(app.run(), "Resume")
 
 
-def rename() -> AppTest:
-    return open_page("runs", run="good").text_input(key="shelf-name-good").set_value("other").run()
-
-
-def delete() -> AppTest:
-    return open_page("runs", run="good").button(key="delete").click().run()
-
-
 def upload() -> AppTest:
     app = open_page("runs", {"bring-in": True}, run="good")
     return app.file_uploader[0].set_value(("again.zip", pack(GOOD), "application/zip")).run()
-
-
-def stop() -> AppTest:
-    app = open_page("runs", run="good")
-    app.selectbox(key="shelf-run").set_value("paused").run()
-    return app.button(key="stop-it").click().run()
 
 
 def keep_a_mask() -> AppTest:
@@ -184,28 +170,28 @@ def keep_a_mask() -> AppTest:
     return app.text_input(key="control-mask-name").set_value("mine").run()
 
 
-WRITES: dict[Callable[[], AppTest], str] = {
-    train: "Training did not start: ",
-    keep_a_mask: "Masks.json cannot be written: ",
-    upload: "again.zip was not added: ",
-    go_on: "stopped did not go on: ",
+WRITES: dict[str, tuple[Callable[[], AppTest], str]] = {
+    "train": (lambda: press(open_page(run="good", max_steps="4"), "Train"), "Training did not start: "),
+    "keep a mask": (keep_a_mask, "Masks.json cannot be written: "),
+    "upload": (upload, "again.zip was not added: "),
+    "go on": (go_on, "stopped did not go on: "),
 }
-REMOVES: dict[Callable[[], AppTest], str] = {
-    rename: "good was not renamed: ",
-    delete: "good was not deleted: ",
-    stop: "paused was not stopped: ",
+REMOVES: dict[str, tuple[Callable[[], AppTest], str]] = {
+    "rename": (lambda: shelf().text_input(key="shelf-name-good").set_value("other").run(), "good was not renamed: "),
+    "delete": (lambda: shelf().button(key="delete").click().run(), "good was not deleted: "),
+    "stop": (lambda: shelf("paused").button(key="stop-it").click().run(), "paused was not stopped: "),
 }
-REFUSED = [(seal, ask) for ask in WRITES | REMOVES] + [(fill, ask) for ask in reversed(WRITES)]
+REFUSED = [(seal, what) for what in WRITES | REMOVES] + [(fill, what) for what in reversed(WRITES)]
 
 
 @pytest.mark.daily(5)
-@pytest.mark.parametrize(("end", "ask"), REFUSED)
+@pytest.mark.parametrize(("end", "what"), REFUSED)
 def test_where_nothing_can_be_written_what_is_asked_for_is_refused_in_a_sentence(
-    end: Callable[[Path], None], ask: Callable[[], AppTest], disk: Path
+    end: Callable[[Path], None], what: str, disk: Path
 ) -> None:
     end(disk)
-    before = contents(disk, "filler")
-    only(said(ask()), (WRITES | REMOVES)[ask], SEALED if end is seal else FULL)
+    before, (ask, beginning) = contents(disk, "filler"), (WRITES | REMOVES)[what]
+    only(said(ask()), beginning, SEALED if end is seal else FULL)
     assert contents(disk, "filler") == before
 
 
@@ -270,8 +256,7 @@ def test_what_is_asked_of_a_run_that_is_gone_is_refused_in_a_sentence_and_it_is_
         ("good", lambda app: app.text_input(key="shelf-name-good").set_value("mine"), ""),
         ("paused", lambda app: app.button(key="stop-it").click(), "paused was not stopped: no such file"),
     ):
-        app = open_page("runs", run="good")
-        app.selectbox(key="shelf-run").set_value(run).run()
+        app = shelf(run)
         (root / run).rename(root.parent / run)
         told = said(ask(app).run())
         assert any(each.lower().startswith(sentence) for each in told), told

@@ -285,22 +285,20 @@ def test_who_waits_for_a_warm_process_is_told_from_who_waits_for_a_turn(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("work", "order", "how"),
-    [("os._exit, [3]", True, "with exit code 3"), ("signal.raise_signal, [9]", False, "by signal SIGKILL")],
-)
-def test_work_side_by_side_ends_with_the_process_that_does_it(work: str, order: bool, how: str) -> None:
+def test_work_side_by_side_ends_with_the_process_that_does_it() -> None:
     """In a process of its own: a pool begins with the main module, and that of a test is no module."""
-    program = f"""
+    program = """
 import os, signal
 from transformer.experiments.side_by_side import ProcessGone, side_by_side
-try:
-    list(side_by_side({work}, 2, {order}))
-except ProcessGone as gone:
-    print(gone)
+for work, order in (((os._exit, [3]), True), ((signal.raise_signal, [9]), False)):
+    try:
+        list(side_by_side(*work, 2, order))
+    except ProcessGone as gone:
+        print(gone)
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert told.stdout == f"one of 2 processes side by side was ended {how}\n"
+    ends = ("with exit code 3", "by signal SIGKILL")
+    assert told.stdout.splitlines() == [f"one of 2 processes side by side was ended {how}" for how in ends]
 
 
 LINE = st.sampled_from(["", " \t", "a\0b\x1b[0m", "é" * 3, "x" * (LONGEST - 1), "y" * LONGEST, "z" * (2 * LONGEST)])
@@ -318,24 +316,17 @@ def test_what_is_kept_of_a_process_is_bounded_and_is_what_came_last(lines: list[
         assert kept[: LONGEST - 1] == "".join(c if c.isprintable() else "?" for c in line.rstrip())[: LONGEST - 1]
 
 
-@pytest.mark.parametrize(
-    ("kept", "expected"),
-    [
-        (None, None),
-        ("{", None),
-        ('{"seconds": "x"}', None),
-        ('{"seconds": [-1, 1e9]}', None),
-        ('{"seconds": [3, 5, 100]}', 5.0),
-    ],
-)
 def test_how_long_a_warm_up_takes_is_the_median_of_what_was_measured_here(
-    kept: str | None, expected: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATTENTION_LAB_CACHE", str(tmp_path / "cache"))
-    if kept is not None:
-        (tmp_path / "cache").mkdir()
+    assert warm_ups.usual() is None
+    (tmp_path / "cache").mkdir()
+    for kept in ("{", '{"seconds": "x"}', '{"seconds": [-1, 1e9]}'):
         (tmp_path / "cache" / warm_ups.FILE).write_text(kept)
-    assert warm_ups.usual() == expected
+        assert warm_ups.usual() is None
+    (tmp_path / "cache" / warm_ups.FILE).write_text('{"seconds": [3, 5, 100]}')
+    assert warm_ups.usual() == 5.0
     for _ in range(warm_ups.MOST + 1):
         warm_ups.remember(7.0)
     assert warm_ups.usual() == 7.0

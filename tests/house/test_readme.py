@@ -93,23 +93,16 @@ def test_every_make_target_that_is_named_exists_and_means_what_the_readme_says()
 # --- what it names
 
 
-def named_files() -> list[str]:
-    """Each `name` in the folder map; those without a folder stand in that of the first in their line."""
-    table = TEXT[TEXT.index("## Where things are") :]
-    found = []
-    for cells in re.findall(r"^\| (`.*?) \| (.*?) \|$", table, re.MULTILINE):
-        folder = ""
-        for cell in cells:
-            for name in re.findall(r"`([\w./-]+)`", cell):
-                if "/" in name and (ROOT / name).exists():
-                    folder = name if name.endswith("/") else f"{Path(name).parent}/"
-                    found.append(name)
-                elif (ROOT / folder / name).exists():
-                    found.append(f"{folder}{name}")
-                elif folder and (ROOT / folder).parent.joinpath(name).exists():
-                    found.append(f"{Path(folder).parent}/{name}")
-                else:
-                    found.append(name)
+def named_files() -> list[Path]:
+    """Each `name` in the folder map; those without a folder stand in, or beside, that of the first in their line."""
+    table, found = TEXT[TEXT.index("## Where things are") :], []
+    for line in re.findall(r"^\| `.*\|$", table, re.MULTILINE):
+        folder = ROOT
+        for name in re.findall(r"`([\w./-]+)`", line):
+            places = (ROOT / name, folder / name, folder.parent / name)
+            found.append(next((place for place in places if place.exists()), ROOT / name))
+            if "/" in name and (ROOT / name).exists():
+                folder = ROOT / name if name.endswith("/") else (ROOT / name).parent
     return found
 
 
@@ -117,10 +110,10 @@ def test_what_the_folder_map_names_is_there_and_no_folder_is_left_out():
     """Every folder with Python in it, or a file of it, has its line: a newcomer finds their way."""
     names = named_files()
     assert len(names) > 15
-    assert [name for name in names if not (ROOT / name).exists()] == []
-    for package in ("transformer", "transformer/analysis", "transformer/training", "transformer/positions",
-                    "transformer/masks", "transformer/tasks", "dashboard", "checkpoints", "tests"):  # fmt: skip
-        assert any(name.startswith(package) for name in names), package
+    assert [name for name in names if not name.exists()] == []
+    folders = "transformer/analysis transformer/training transformer/positions transformer/masks transformer/tasks"
+    for package in (*folders.split(), "transformer", "dashboard", "checkpoints", "tests"):
+        assert any(name.is_relative_to(ROOT / package) for name in names), package
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDE], ids=lambda page: page.stem)

@@ -75,8 +75,8 @@ def test_its_card_says_what_it_shows(name):
     """The story that the README tells with it: what can be known is, what cannot is guessed."""
     run = Run(FOLDER / name)
     card = run.evaluation
-    second = [s for name, s in zip(card["positions"], card["accuracy_by_position"], strict=True) if name[0] == "y"]
-    first = [s for name, s in zip(card["positions"], card["accuracy_by_position"], strict=True) if name[0] == "x"]
+    shares = list(zip(card["positions"], card["accuracy_by_position"], strict=True))
+    first, second = ([share for name, share in shares if name[0] == letter] for letter in "xy")
     if run.name == "reverse-aligned-causal":
         first, second = second[:4], second[4:]
     assert card["chance"] == 0.1
@@ -258,7 +258,8 @@ def test_its_page_says_what_its_card_does(reader):
     ],
 )
 def test_the_best_order_is_the_card_s(reader, best, words):
-    said = whole_sentence(reader.evaluation | {"baselines": reader.evaluation["baselines"] | {best: 20.0}}, 0.5)
+    card = reader.evaluation
+    said = whole_sentence(card | {"baselines": card["baselines"] | {best: 20.0}}, 0.5)
     assert words in said
     assert said.count("sees") == (1 if best == "5-gram" else 2)
 

@@ -37,13 +37,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 STREAMLITS_MENU = ("list:", "listitem:")
 """On a narrow screen the menus stand in the sidebar, in a list that Streamlit nests wrongly (1.67)."""
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
 ]
 PAGES = {
     "Overview": 3,
@@ -144,14 +139,21 @@ def dashboard(
     port = port or free_port()
     limit = [] if files is None else ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
     command = [*limit, sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.headless", "true"]
+    address = f"http://localhost:{port}"
+    with serving([*command, "--server.port", str(port)], address, log, killed, cwd=ROOT, env=environment):
+        yield address
+
+
+@contextmanager
+def serving(
+    command: list[Any], address: str, log: Path | None = None, killed: bool = False, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that serves the dashboard at an address, once it does."""
     with (log or Path(os.devnull)).open("wb") as out:
-        process = subprocess.Popen(
-            [*command, "--server.port", str(port)], cwd=ROOT, env=environment, stdout=out, stderr=out
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=out, **options)
         try:
-            address = f"http://localhost:{port}"
             wait_until_healthy(address, process)
-            yield address
+            yield process
         finally:
             process.kill() if killed else process.terminate()
             process.wait(waiting.PATIENCE)

@@ -8,18 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from transformer import checkpoints
+from tests.kit import runs
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import Transformer, build
-from transformer.training.runs import Run
 
 
 def untrained(folder: Path, task: TaskConfig, **model: Any) -> None:
     """A run of one snapshot, the weights that training would start from."""
-    config = RunConfig(task=task, model=ModelConfig(**{"n_heads": 2, "d_model": 16, **model}))
-    run = Run.create(folder, config)
-    checkpoints.save(folder / "snapshots" / "step-000000.safetensors", build(config), config)
-    run.set_state("finished", 0)
+    runs.untrained(folder, RunConfig(task=task, model=ModelConfig(**{"n_heads": 2, "d_model": 16, **model})))
 
 
 SMALL = {"d_model": 32, "n_heads": 4, "d_ff": 48}

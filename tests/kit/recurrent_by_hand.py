@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from tests.kit.heads_by_hand import double as numbers
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.recurrent import Alignment, Recurrent
 
@@ -28,10 +28,6 @@ def configured(attention: str = "scaled-dot", *, length: int = 5, **settings: ob
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
-
-
-def numbers(weight: Tensor) -> np.ndarray:
-    return weight.detach().double().numpy()
 
 
 def gru_step(gru: torch.nn.GRU, x: np.ndarray, h: np.ndarray) -> dict[str, np.ndarray]:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.kit.waiting import wait_for
+from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.model import build
 from transformer.training.exchange import archive
 from transformer.training.runs import Run, State, list_runs
 
@@ -47,6 +49,14 @@ def bounded() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def untrained(folder: Path, config: RunConfig, status: str = "finished") -> Run:
+    """A run of one snapshot, the weights that a training would start from."""
+    run = Run.create(folder, config)
+    checkpoints.save(folder / "snapshots" / "step-000000.safetensors", build(config), config)
+    run.set_state(status, 0, "" if status == "finished" else "it was cut off")
+    return run
 
 
 def tiny(**training) -> RunConfig:

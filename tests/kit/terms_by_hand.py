@@ -20,10 +20,9 @@ def by_hand(model: Transformer, config: RunConfig, tokens: np.ndarray, stack: st
     if sizes.positions == "learned":
         p = weights["positions.table"][:n]
     elif sizes.positions == "sinusoidal":
-        for place in range(n):
-            for i in range(width):
-                angle = place / 10_000 ** ((i - i % 2) / width)
-                p[place, i] = np.cos(angle) if i % 2 else np.sin(angle)
+        i = np.arange(width)
+        angles = np.arange(n)[:, None] / 10_000 ** ((i - i % 2) / width)
+        p = np.where(i % 2, np.cos(angles), np.sin(angles))
     if sizes.norm == "pre":
         name = f"{stack}.0.around_self.before"
         spread = np.sqrt(((t + p) - (t + p).mean(1, keepdims=True)).__pow__(2).mean(1, keepdims=True) + 1e-5)
@@ -35,25 +34,19 @@ def by_hand(model: Transformer, config: RunConfig, tokens: np.ndarray, stack: st
         rows = slice(head * d, (head + 1) * d)
         q, k = (weights[f"{site}.{what}.weight"][rows] for what in ("query", "key"))
         q0, k0 = (weights[f"{site}.{what}.bias"][rows] for what in ("query", "key"))
-        for i in range(n):
-            for j in range(n):
-                content, position = (q @ t[i], k @ t[j]), (q @ p[i] + q0, k @ p[j] + k0)
-                for term, (asks, asked) in enumerate(
-                    ((content, content), (content, position), (position, content), (position, position))
-                ):
-                    found[term, head, i, j] = asks[0] @ asked[1] / d**0.5
-                if sizes.positions == "alibi":
-                    found[3, head, i, j] -= 2 ** (-8 * (head + 1) / n_heads) * abs(i - j)
+        content, position = (t @ q.T, t @ k.T), (p @ q.T + q0, p @ k.T + k0)
+        pairs = (content, content), (content, position), (position, content), (position, position)
+        found[:, head] = [asks[0] @ asked[1].T / d**0.5 for asks, asked in pairs]
+        if sizes.positions == "alibi":
+            found[3, head] -= 2 ** (-8 * (head + 1) / n_heads) * np.abs(np.subtract.outer(range(n), range(n)))
     return found
 
 
 def softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    found = np.zeros_like(scores)
-    for head in range(len(scores)):
-        for i in range(scores.shape[1]):
-            seen = np.exp(scores[head, i, mask[i]] - scores[head, i, mask[i]].max(initial=-np.inf))
-            found[head, i, mask[i]] = seen / seen.sum()
-    return found
+    """Over the keys that are seen; nothing where none is."""
+    scores = np.where(mask, scores, -np.inf)
+    seen = np.exp(scores - scores.max(-1, keepdims=True, initial=-1e9))
+    return seen / np.maximum(seen.sum(-1, keepdims=True), 1e-300)
 
 
 def shares_by_hand(model: Transformer, config: RunConfig, batch: Batch, site: str) -> tuple[np.ndarray, np.ndarray]:

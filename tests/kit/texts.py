@@ -3,9 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from transformer import checkpoints
+from tests.kit.runs import untrained as untrained
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.model import build
 from transformer.text import shelf
 from transformer.training.runs import Run
 
@@ -51,14 +50,6 @@ def config(**model: object) -> RunConfig:
             decay_after=1,
         ),
     )
-
-
-def untrained(folder: Path, found: RunConfig) -> Run:
-    """A run of it whose weights are as they were drawn."""
-    run = Run.create(folder, found)
-    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(found), found)
-    run.set_state("finished", 0)
-    return run
 
 
 def trained(folder: Path, found: RunConfig) -> Run:

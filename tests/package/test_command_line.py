@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -35,12 +36,7 @@ def commands(parent: App, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 COMMANDS = dict(commands(app))
 LIBRARY = [words for words, _ in commands(library)]
 HINTS = (
-    "",
-    "x",
-    "list .",
-    "corpus",
-    "corpus --remove a --file b",
-    "corpus --file b",
+    *("", "x", "list .", "corpus", "corpus --remove a --file b", "corpus --file b"),
     "train --task text --text shakespeare",
 )
 """What is answered with what to type instead, where there is no run and no text."""
@@ -49,6 +45,7 @@ HINTS = (
 # --- what it is called
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("called", "name"),
     [
@@ -61,22 +58,14 @@ def test_every_command_names_the_program_as_it_was_called(called: str, name: str
     """In its help, in its errors, and in what it says to do next: all under one name, and under the others some."""
     package = "transformer" if "transformer" in name else "dashboard"
     words = [list(words) for words in (COMMANDS if name == "attention-lab" else LIBRARY[:3])]
-    script = (
-        "import json, sys\n"
-        f"sys.argv = [{called!r}]\n"
-        f"from {package}.__main__ import main\n"
-        f"for line in json.loads({json.dumps(json.dumps(words))}):\n"
-        "    main([*line, '--help']), main([*line, '--no-such-option', '3'])\n"
-        f"for line in json.loads({json.dumps(json.dumps(HINTS))}):\n"
-        "    main(line.split())\n"
-    )
+    asked = [
+        *([*each, *end] for each in words for end in (["--help"], ["--no-such-option", "3"])),
+        *map(str.split, HINTS),
+    ]
+    code = f"import sys\nsys.argv = [{called!r}]\nfrom {package}.__main__ import main\nfor each in {asked}: main(each)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "1000", "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "1000", "XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     usages = re.findall(rf"^Usage: {name} ([a-z -]+?) (?=\W|[A-Z])", done.stdout, re.MULTILINE)
     assert {*map(" ".join, words)} <= {*usages}
@@ -87,10 +76,9 @@ def test_every_command_names_the_program_as_it_was_called(called: str, name: str
 
 def test_where_no_command_was_called_the_name_is_one_that_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["notebook"])
-    monkeypatch.setattr(naming.shutil, "which", lambda name, path: f"/bin/{name}")
-    assert program() == "attention-lab"
-    monkeypatch.setattr(naming.shutil, "which", lambda name, path: None)
-    assert program() == "python -m dashboard"
+    for found, name in (("/bin/attention-lab", "attention-lab"), (None, "python -m dashboard")):
+        monkeypatch.setattr(naming.shutil, "which", lambda name, path, found=found: found)
+        assert program() == name
     monkeypatch.delitem(sys.modules, "dashboard")
     assert program() == "python -m transformer"
 
@@ -102,12 +90,8 @@ def test_no_sentence_names_a_program_by_itself() -> None:
         text = path.read_text(encoding="utf-8")
         nodes = list(ast.walk(ast.parse(text))) if NAMES.search(text) and path.name != "program.py" else []
         comments = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        found += [
-            f"{path.relative_to(ROOT)}:{node.lineno}"
-            for node in nodes
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments
-            if NAMES.search(node.value)
-        ]
+        said = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in comments]
+        found += [f"{path}:{node.lineno}" for node in said if NAMES.search(str(node.value))]
     assert not found
 
 
@@ -130,30 +114,35 @@ MAY_BE_LONG = {("generate", "--prompt"), ("check", "--name")}
 """Of these a long one is none the worse."""
 
 
-def hostile_lines(words: tuple[str, ...]) -> Iterator[list[str]]:
-    """The command lines in which one of a command's arguments is hostile, one argument after the other."""
+def hostile_lines(words: tuple[str, ...], turn: int) -> Iterator[list[str]]:
+    """The command lines in which one of a command's arguments is hostile, one after the other, each in another way."""
     needed = NEEDED.get(" ".join(words), [])
+    kinds = deque(HOSTILE)
+    kinds.rotate(turn)
     for argument in COMMANDS[words].assemble_argument_collection():
         option = next((name for name in argument.names if name.startswith("--")), "")
-        for kind, value in HOSTILE.items():
-            if (words[0], option) in MAY_BE_LONG and kind in ("letters", "digits"):
-                continue
-            if argument.index == 0:
-                yield [*words, value]
-            elif option:
-                yield [*words, *needed, f"{option}={value}"]
+        kinds.rotate()
+        if (words[0], option) in MAY_BE_LONG and kinds[0] in ("letters", "digits"):
+            continue
+        if argument.index == 0:
+            yield [*words, HOSTILE[kinds[0]]]
+        elif option:
+            yield [*words, *needed, f"{option}={HOSTILE[kinds[0]]}"]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.daily(2 * len(COMMANDS))
+@pytest.mark.parametrize(("words", "turn"), list(product(COMMANDS, range(len(HOSTILE)))))
 def test_a_hostile_argument_is_one_line(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...],
+    turn: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """On stderr, with exit code 2; of what was typed at most 80 characters are repeated."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def attention(query, key, value, mask): return query\n")
-    lines = list(hostile_lines(words))
-    assert lines
-    for line in lines:
+    for line in hostile_lines(words, turn):
         code, (out, err) = main(line), capsys.readouterr()
         case = [each[:40] for each in line]
         assert (code, out, len(err.splitlines())) == (2, "", 1), (case, err[:300])

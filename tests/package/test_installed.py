@@ -22,8 +22,7 @@ from playwright.sync_api import Error, expect
 import transformer
 from dashboard.__main__ import main
 from tests.kit.checkout import ROOT, tracked
-from tests.kit.driving import browser, free_port, wait_until_healthy
-from tests.kit.waiting import PATIENCE
+from tests.kit.driving import browser, free_port, serving
 from transformer.training.exchange.archive import unpack
 
 PACKAGES = ("transformer", "dashboard")
@@ -47,15 +46,10 @@ class Installed:
         """Where runs are kept if nobody says otherwise, on Linux."""
         return Path(self.variables["XDG_DATA_HOME"]) / "attention-lab" / "checkpoints"
 
-    def command(self, *arguments: str) -> str:
+    def command(self, *arguments: str, program: str = "attention-lab") -> str:
         """What it prints."""
-        return self.run("attention-lab", *arguments)
-
-    def run(self, program: str, *arguments: str, seconds: float = PATIENCE) -> str:
         words = [self.bin / program, *arguments]
-        ended = subprocess.run(
-            words, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=seconds
-        )
+        ended = subprocess.run(words, cwd=self.folder, env=self.variables, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
@@ -73,7 +67,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     (wheel,) = place.glob("*.whl")
     venv.create(place / "venv")
     python = place / "venv" / "bin" / "python"
-    subprocess.run([*pip, "--python", python, "install", *alone, wheel], check=True)
+    subprocess.run([*pip, "--python", python, "install", *alone, "--no-compile", wheel], check=True)
     (packages,) = (place / "venv").glob("lib/python*/site-packages")
     others = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "others.pth").write_text("\n".join(others))  # without what these say of an editable package
@@ -125,7 +119,6 @@ def test_the_command_is_there_and_without_a_repository_the_packaged_run(installe
     assert re.match(r"reverse +reverse 8, .*, second half 1\.000, finished, comes with the package$", line)
     found = json.loads(installed.command("evaluate", "reverse", "--json", "--sequences", "64"))
     assert found["second_half"] == 1.0
-    assert installed.command("list", str(installed.folder)).startswith(f"no runs in {installed.folder}: ")
 
 
 @pytest.mark.nightly
@@ -187,16 +180,11 @@ def test_run_hands_on_streamlits_options_and_names_the_module(tmp_path: Path, mo
 @contextmanager
 def served(installed: Installed) -> Iterator[tuple[str, Path]]:
     """The dashboard as the command starts it: its address, and what it prints."""
-    port, log = free_port(), installed.folder / "log"
-    command = [installed.bin / "attention-lab", "run", "--server.port", str(port), "--server.headless", "true"]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=installed.folder, env=installed.variables, stdout=out, stderr=out)
-        try:
-            wait_until_healthy(address := f"http://localhost:{port}", process)
-            yield address, log
-        finally:
-            process.terminate()
-            process.wait(timeout=PATIENCE)
+    port, log = str(free_port()), installed.folder / "log"
+    command = [installed.bin / "attention-lab", "run", "--server.port", port, "--server.headless", "true"]
+    address = f"http://localhost:{port}"
+    with serving(command, address, log, cwd=installed.folder, env=installed.variables):
+        yield address, log
 
 
 @pytest.mark.nightly
@@ -246,10 +234,9 @@ os._exit(0)
 def test_every_page_opens_on_the_packaged_run(installed: Installed, tmp_path: Path) -> None:
     """It is only read. What was measured for a page and is not in the wheel is missed in a sentence."""
     alone = replace(installed, variables=installed.variables | {"ATTENTION_LAB_RUNS": str(tmp_path / "none")})
-    found = json.loads(alone.run("python", "-P", "-c", PAGES, seconds=600))
+    found = json.loads(alone.command("-P", "-c", PAGES, program="python"))
     assert len(found) > 20
-    assert {name: title for name, (title, _, _) in found.items() if len(title) != 1} == {}
-    assert {name: fault for name, (_, fault, _) in found.items() if fault} == {}
+    assert {name: said for name, said in found.items() if len(said[0]) != 1 or said[1]} == {}
     missed = {name: error for name, (_, _, error) in found.items() if error}
     assert set(missed) == {"lengths", "bottleneck"}
     assert all(error[0].startswith("This measurement cannot be shown: there is no file") for error in missed.values())

@@ -2,7 +2,7 @@
 
 import base64
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -78,40 +78,25 @@ def test_a_stroke_is_read(n):
     assert stroke.at == 17
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        None,
-        "causal",
-        {},
-        {"n": 2, "cells": "8A==", "at": None},
-        {"n": 0, "cells": "", "at": 1},
-        {"n": -1, "cells": "gA==", "at": 1},
-        {"n": 3, "cells": "8A==", "at": 1},
-        {"n": 10**9, "cells": "8A==", "at": 1},
-        {"n": 2, "cells": "?", "at": 1},
-        {"n": 2, "cells": 7, "at": 1},
-        {"n": float("inf"), "cells": "8A==", "at": 1},
-    ],
-)
-def test_what_is_no_stroke_is_none(said):
-    assert Stroke.read(said) is None
+def test_what_is_no_stroke_is_none():
+    sides = {0: "", -1: "gA==", 3: "8A==", 10**9: "8A==", float("inf"): "8A=="}
+    told = [{"n": n, "cells": cells, "at": 1} for n, cells in (*sides.items(), (2, "?"), (2, 7))]
+    for said in (None, "causal", {}, {"n": 2, "cells": "8A==", "at": None}, *told):
+        assert Stroke.read(said) is None, said
+    assert Stroke.read({"n": 2, "cells": "8A==", "at": 1}) is not None
 
 
 # --- which mask it is
 
 
-@pytest.mark.parametrize(
-    ("text", "n"),
-    [
-        *((text, 12) for text in ("anti-causal", "causal", "full", "block:3", "prefix:5", "sliding-window:0")),
-        *(
-            (text, 512)
-            for text in ("block:511", "hide:300", "prefix:511", "recent:400", "sliding-window:301", "causal")
-        ),
-    ],
-)
-def test_a_painted_rule_is_called_by_its_name(text, n):
+RULES = {
+    12: ("anti-causal", "causal", "full", "block:3", "prefix:5", "sliding-window:0"),
+    512: ("block:511", "hide:300", "prefix:511", "recent:400", "sliding-window:301", "causal"),
+}
+
+
+@pytest.mark.parametrize(("n", "text"), [(n, text) for n, texts in RULES.items() for text in texts])
+def test_a_painted_rule_is_called_by_its_name(n, text):
     found = as_mask(masks.parse(text).matrix(n))
     np.testing.assert_array_equal(found.matrix(n), masks.parse(text).matrix(n))
     assert found.longest is None
@@ -157,10 +142,8 @@ def test_the_dumbbells_stand_at_the_probabilities():
     np.testing.assert_allclose(drawn["before"].y, before, rtol=1e-6)
     np.testing.assert_allclose(drawn["after"].y, after, rtol=1e-6)
     assert list(drawn["the prediction flips"].x) == [1]
-    assert (
-        drawn["after"].hovertext[1]
-        == "token 2 of the answer ('&lt;b&gt;'): 0.50 before, 0.10 after, the prediction flips"
-    )
+    said = "token 2 of the answer ('&lt;b&gt;'): 0.50 before, 0.10 after, the prediction flips"
+    assert drawn["after"].hovertext[1] == said
     for i in range(3):
         assert list(drawn["change"].x[3 * i : 3 * i + 2]) == [i, i]
         np.testing.assert_allclose(drawn["change"].y[3 * i : 3 * i + 2], [before[i], after[i]], rtol=1e-6)
@@ -198,14 +181,11 @@ def test_a_full_book_of_the_longest_masks_is_still_read(tmp_path):
     assert kept_masks.drop(tmp_path, "noise") == noise
 
 
-@pytest.mark.parametrize("name", ["", " ", "a\nb", " a", "a" * 41, "a\x00"])
-def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(BookError, match=r"a name (needs at least one letter|may have 40 letters at most)"):
-        kept_masks.keep(tmp_path, name, HOLE)
+def test_a_name_that_is_none_or_taken_and_one_mask_too_many_are_refused(tmp_path):
+    for name in ("", " ", "a\nb", " a", "a" * 41, "a\x00"):
+        with pytest.raises(BookError, match=r"a name (needs at least one letter|may have 40 letters at most)"):
+            kept_masks.keep(tmp_path, name, HOLE)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_name_that_is_taken_and_one_mask_too_many_are_refused(tmp_path):
     kept_masks.keep(tmp_path, "one", HOLE)
     with pytest.raises(BookError, match="there is a mask “one” already"):
         kept_masks.keep(tmp_path, "one", masks.parse("full"))
@@ -219,29 +199,21 @@ def test_a_name_that_is_taken_and_one_mask_too_many_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
+        *(b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000),
         b'{"masks": []}',
         b'{"masks": {"a": 1}}',
         b'{"masks": {"a": "no such mask"}}',
         b'{"masks": {"a": "painted:4:AAAAA"}}',
         b'{"masks": {"": "full"}}',
-        b"\xff\xfe",
-        b"[" * 100_000,
         b'{"masks": {}}' + b" " * MOST_WORDS,
     ],
     ids=lambda content: content[:30],
 )
 def test_a_file_that_is_no_book_is_left_as_it_is(tmp_path, content):
     (tmp_path / kept_masks.FILE).write_bytes(content)
-    with pytest.raises(BookError, match=r"masks\.json .*; it was left as it is$"):
-        kept_masks.kept(tmp_path)
-    with pytest.raises(BookError, match="left as it is"):
-        kept_masks.keep(tmp_path, "hole", HOLE)
-    with pytest.raises(BookError, match="left as it is"):
-        kept_masks.drop(tmp_path, "a")
+    for use in (kept_masks.kept, lambda at: kept_masks.keep(at, "hole", HOLE), lambda at: kept_masks.drop(at, "a")):
+        with pytest.raises(BookError, match=r"masks\.json .*; it was left as it is$"):
+            use(tmp_path)
     assert (tmp_path / kept_masks.FILE).read_bytes() == content
 
 
@@ -252,11 +224,7 @@ def test_a_book_that_cannot_be_written_says_so(tmp_path):
 
 
 def test_masks_kept_at_once_are_all_kept(tmp_path):
-    threads = [
-        threading.Thread(target=kept_masks.keep, args=(tmp_path, f"mask {i}", masks.parse("full"))) for i in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(kept_masks.kept(tmp_path)) == {f"mask {i}" for i in range(20)}
+    names = [f"mask {i}" for i in range(20)]
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(lambda name: kept_masks.keep(tmp_path, name, masks.parse("full")), names))
+    assert set(kept_masks.kept(tmp_path)) == set(names)

@@ -1,4 +1,4 @@
-"""All components in one script: each is in it by its name, and its own address leads there."""
+"""All components in one script, and what is private in Streamlit's page and in Plotly.js in one script a library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from dashboard.components import scripts
 from dashboard.components.documents.bundle import WEB
 from dashboard.components.documents.pages import FILES
-from tests.kit.rooms.asgi import to_its_end
+from tests.kit.rooms import asgi
 
 
 def test_each_component_is_exported_by_its_name():
@@ -48,15 +48,24 @@ def test_a_component_s_own_address_leads_to_it(name: str):
 )
 def test_all_else_is_left_to_streamlit(method: str, path: str, ours: bool):
     asked: list[str] = []
-    said: list[Any] = []
 
     async def streamlit(scope: Any, receive: Any, send: Any) -> None:
         asked.append(scope["path"])
 
-    async def send(message: Any) -> None:
-        said.append(message)
+    scope = {"type": "http", "method": method, "path": path}
+    said = asgi.messages(scripts.Scripts(streamlit, base="/lab"), scope)
+    assert (asked, bool(said)) == ([] if ours else [path], ours)
 
-    scope = {"type": "http", "method": method, "path": path, "headers": []}
-    to_its_end(scripts.Scripts(streamlit, base="/lab")(scope, None, send))  # type: ignore[arg-type]
-    assert asked == ([] if ours else [path])
-    assert bool(said) == ours
+
+@pytest.mark.parametrize(
+    ("script", "private"),
+    [
+        ("kit/streamlit_private.js", r"data-test|[\"'`. ]st[A-Z]\w+"),
+        ("plot/plotly_private.js", r"\._[a-zA-Z]|calcdata|'\.(?:hoverlayer|main-svg|modebar)'|tick text"),
+    ],
+)
+def test_no_other_script_leans_on_an_inside(script: str, private: str):
+    files = sorted(WEB.rglob("*.js"))
+    assert len(files) > 40
+    found = [path for path in files if re.search(private, path.read_text(encoding="utf-8"))]
+    assert [path.relative_to(WEB).as_posix() for path in found] == [script]

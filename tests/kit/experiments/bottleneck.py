@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from transformer import checkpoints
+from tests.kit.runs import untrained
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.experiments.bottleneck import KINDS, Bottleneck, Contestant
-from transformer.model import build
 from transformer.network import Network
-from transformer.training.runs import Run
 
 SMALL = TaskConfig(task="reverse-translate", min_length=1, length=3, symbols=2)
 SHAPES = {
@@ -42,11 +39,8 @@ def contestant(kind: str, exact: list[int], *, length: int = 3, lost: str = "") 
     config = RunConfig(task=replace(SMALL, length=length), model=SHAPES[kind])
     rows = []
     for n, count in enumerate(exact, 1):
-        row = [count] * n
-        if lost == "first read":
-            row = [100] * (n - n // 3) + [count] * (n // 3)
-        if lost == "last read":
-            row = [count] * (n // 3) + [100] * (n - n // 3)
+        third, right = n // 3, [100] * (n - n // 3)
+        row = {"": [count] * n, "first read": right + [count] * third, "last read": [count] * third + right}[lost]
         rows.append(tuple(row))
     return Contestant(f"run-{kind}", "0" * 16, config, 1000, 60.0, tuple(exact), tuple(rows))
 
@@ -57,9 +51,4 @@ def found_of(one: list[int], attending: list[int], transformer: list[int], **opt
     return Bottleneck(tuple(contestants), 100, "a machine", {"torch": "2"})
 
 
-def made(folder: Path, config: RunConfig, status: str = "finished") -> Run:
-    """A run with untrained weights, without a training."""
-    run = Run.create(folder, config)
-    checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
-    run.set_state(status, 0, "" if status == "finished" else "it was cut off")
-    return run
+made = untrained

@@ -10,8 +10,8 @@ backward passes, vmap and optimisers. It lets the CPU do the operation, and enfo
 - Tensors of two devices do not meet, but for numbers and indices that are on the CPU.
 - What waits for the device is counted in `waits`: .item(), .cpu(), bool(t), nonzero, boolean indices, copies of memory
   that is not pinned. It raises while a graph is captured.
-- Copies between the machine and the device are counted in `copies`, other operations in `launches`. The replay of a
-  graph is one launch.
+- Operations other than copies between the machine and the device are counted in `launches`. The replay of a graph is
+  one launch.
 - A copy of pinned memory that is non_blocking does not wait. Down, the numbers are there only after a wait. Up, whoever
   writes to the memory before a wait is told so at that wait.
 - A captured operation is not done. Its result is garbage until the graph is replayed, at the same addresses. Only what
@@ -70,17 +70,9 @@ class _Hook(_DummyPrivateUse1Hook):
 _setup_privateuseone_for_python_backend(PRIVATE, _Module(), _Hook())
 aten = torch.ops.aten
 WAITS = {
-    aten._local_scalar_dense.default,
-    aten.equal.default,
-    aten.is_nonzero.default,
-    aten.nonzero.default,
-    aten.masked_select.default,
-    aten._unique2.default,
-    aten.unique_dim.default,
-    aten.bincount.default,
-    aten.repeat_interleave.Tensor,
-    aten.histc.default,
-    aten.unique_consecutive.default,
+    *(aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.nonzero.default),
+    *(aten.masked_select.default, aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default),
+    *(aten.bincount.default, aten.histc.default, aten.repeat_interleave.Tensor),
 }
 CPU_INDICES = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 COPIES = {aten.copy_.default, aten._to_copy.default}
@@ -197,18 +189,7 @@ class Stream:
         self.device = StandIn.present.device_of(device)
 
     def wait_stream(self, other: Stream) -> None:
-        StandIn.present.calls.append("wait_stream")
-
-    def wait_event(self, event: Event) -> None:
-        StandIn.present.calls.append("event.wait")
-
-    def record_event(self, event: Event | None = None) -> Event:
-        event = event or Event()
-        event.record(self)
-        return event
-
-    def query(self) -> bool:
-        return not StandIn.present.under_way
+        """Everything here happens in order."""
 
     def synchronize(self) -> None:
         StandIn.present.waited("stream.synchronize")
@@ -217,7 +198,7 @@ class Stream:
 class Graph:
     """What was captured; `replay` does it, in order and at the same addresses."""
 
-    def __init__(self, keep_graph: bool = False) -> None:
+    def __init__(self) -> None:
         self.ops: list[tuple[Any, Any, Any, list[Any] | None, torch.device]] = []
         self.captured, self.shared = False, (0, 0)
 
@@ -225,7 +206,6 @@ class Graph:
         here = StandIn.present
         if not self.captured:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
-        here.calls.append("replay")
         here.launches += 1
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             for func, args, kwargs, outs, where in self.ops:
@@ -244,33 +224,15 @@ class Graph:
     def pool(self) -> tuple[int, int]:
         return self.shared
 
-    def register_generator_state(self, generator: Any) -> None:
-        """On CUDA a generator of one's own must be registered. The device's own, the only one here, always is."""
-
 
 class Event:
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self.at = self.upto = 0
+    """Comes when everything has come that was asked for before it."""
 
     def record(self, stream: Stream | None = None) -> None:
-        self.at, self.upto = StandIn.present.launches, StandIn.present.begun
-
-    def wait(self, stream: Stream | None = None) -> None:
-        StandIn.present.calls.append("event.wait")
-
-    def query(self) -> bool:
-        """Is it done? Not yet, at the first look; by the second time has passed."""
-        here = StandIn.present
-        done = here.begun - len(here.under_way) >= self.upto
-        here.arrive(self.upto)
-        return done
+        """Everything here happens in order."""
 
     def synchronize(self) -> None:
-        StandIn.present.waited("event.synchronize", self.upto)
-
-    def elapsed_time(self, end: Event) -> float:
-        """Each launch takes a millisecond."""
-        return float(end.at - self.at)
+        StandIn.present.waited("event.synchronize")
 
 
 class _Copy:
@@ -326,8 +288,6 @@ class StandIn(TorchDispatchMode):
         self.calls: list[str] = []
         self.pinned: list[torch.UntypedStorage] = []
         self.under_way: list[_Copy] = []
-        self.begun = 0
-        """How many copies have been under way so far."""
         self.reset_counts()
 
     # --- counting
@@ -337,13 +297,11 @@ class StandIn(TorchDispatchMode):
         self.launches = 0
         self.ops: Counter[str] = Counter()
         """What was launched, and how often."""
-        self.copies: Counter[str] = Counter()
-        """Between the machine and the device: "up" and "down"."""
         self.waits: Counter[str] = Counter()
         self.where: Counter[str] = Counter()
         """Where in the product somebody waited."""
 
-    def waited(self, what: str, upto: int | None = None) -> None:
+    def waited(self, what: str) -> None:
         if self.capturing is not None and self.capturer in (None, threading.get_ident()):
             raise CaptureError(f"operation not permitted when stream is capturing: {what}")
         self.waits[what] += 1
@@ -352,12 +310,11 @@ class StandIn(TorchDispatchMode):
             if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("transformer", "dashboard"):
                 self.where[f"{what} {path.relative_to(ROOT)}:{frame.lineno} {frame.line}"] += 1
                 break
-        self.arrive(upto)
+        self.arrive()
 
-    def arrive(self, upto: int | None = None) -> None:
-        """End the copies that are under way: all, or the first so many that were ever begun."""
-        first = len(self.under_way) if upto is None else upto - (self.begun - len(self.under_way))
-        arrived, self.under_way = self.under_way[: max(0, first)], self.under_way[max(0, first) :]
+    def arrive(self) -> None:
+        """End the copies that are under way."""
+        arrived, self.under_way = self.under_way, []
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             for copy in arrived:
                 copy.arrive()
@@ -437,9 +394,7 @@ class StandIn(TorchDispatchMode):
             and where is not None
             and self.stream(where) is self.capturing
         )
-        if crosses and not captured:
-            self.copies[crosses] += 1
-        elif not (captured or view or func in NO_LAUNCH):
+        if not (crosses or captured or view or func in NO_LAUNCH):
             self.launches += 1
             self.ops[str(func)] += 1
         own = {id(x.inner): x for x in twins}
@@ -532,7 +487,6 @@ class StandIn(TorchDispatchMode):
 
     def set_out(self, host: torch.Tensor, down: torch.Tensor | None = None) -> None:
         """Put a copy under way: `host` is looked at when it arrives, or takes `down`, and is garbage until then."""
-        self.begun += 1
         self.under_way.append(_Copy(host, None if down is None else down.clone()))
         if down is not None:
             _spoil(host)
@@ -588,7 +542,6 @@ class StandIn(TorchDispatchMode):
             return
         device, before = self.current, self.streams.get(stream.device.index)
         self.current, self.streams[stream.device.index] = stream.device.index, stream
-        self.calls.append("stream")
         try:
             yield
         finally:
@@ -699,8 +652,8 @@ class StandIn(TorchDispatchMode):
             "torch.cuda.stream": self.on_stream,
             "torch.cuda.device": self.on_device,
             "torch.cuda.CUDAGraph": Graph,
-            "torch.cuda.graph": self.capture,
             "torch.cuda.Event": Event,
+            "torch.cuda.graph": self.capture,
             "torch.cuda.is_current_stream_capturing": lambda: self.capturing is not None,
         }
 
