@@ -23,15 +23,24 @@ ASKED = ("button", "checkbox", "toggle", "radio", "selectbox", "slider", "select
 RUNS = {"reading": "shakespeare", "writing": "shakespeare", "tokens": "shakespeare"}
 
 
-def texts(root: Path) -> dict[str, list[str]]:
-    """The lines of each page of the checkout at `root`, by the page's address; a page that fails says so."""
+def pages(root: Path) -> dict[str, Path]:
+    """The script of each page of the checkout at `root`, by the page's address."""
+    scripts = sorted((root / "dashboard").rglob("app_pages/**/*.py"))
+    return {
+        path.stem: path
+        for path in scripts
+        if path.parent.name in (path.stem, "app_pages") and not path.stem.startswith("_")
+    }
+
+
+def texts(root: Path, only: list[str]) -> dict[str, list[str]]:
+    """The lines of each page of the checkout at `root`, or of a few of them; a page that fails says so."""
     from streamlit.testing.v1 import AppTest
 
     main = next(path for path in (root / "dashboard").rglob("main.py") if path.parent.name in ("frame", "dashboard"))
     found = {}
-    for path in sorted((root / "dashboard").rglob("app_pages/**/*.py")):
-        page = path.stem
-        if path.parent.name not in (page, "app_pages") or page.startswith("_"):
+    for page, path in pages(root).items():
+        if only and page not in only:
             continue
         app = AppTest.from_file(str(main), default_timeout=120)
         if page in RUNS:
@@ -73,10 +82,11 @@ def of_tree(tree: Path) -> dict[str, list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="All words of all pages at an earlier commit and now, side by side.")
     parser.add_argument("commit", nargs="?", default="HEAD~1")
-    parser.add_argument("--dump", help=argparse.SUPPRESS)
+    parser.add_argument("--dump", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.dump:
-        print(json.dumps(texts(Path(asked.dump))), flush=True)
+        root, *only = asked.dump
+        print(json.dumps(texts(Path(root), only)), flush=True)
         os._exit(0)  # what a page began behind itself is not waited for: PyTorch aborts where it is cut off
     before, now = of_commit(asked.commit), of_tree(ROOT)
     sides = [
