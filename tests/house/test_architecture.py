@@ -201,7 +201,7 @@ IN_TIME = {
     "dashboard/server/test_descriptors.py": "a look at descriptors, again and again",
     "house/test_deploy.py": "a buffer holds a step of a room for longer than anything else does",
     "house/test_processes.py": "a pause is at least so long",
-    "browser/look_inside/test_step_by_step.py": "keys that come faster than a page is drawn",
+    "browser/look_inside/test_steps.py": "keys that come faster than a page is drawn",
     "browser/train_it/test_live_training.py": "and here",
 }
 

@@ -50,13 +50,16 @@ def strip(page: Page) -> None:
         found = None if session.first_look() else goals(exercise)
         st.markdown(checked(exercise, found))
         solved = found is not None and all(each.met for each in found)
-        mark(exercise, session.link(page.address) if solved else None)
+        mark(exercise, session.link(page.address) if solved else None, key=f"solved-{exercise.name}")
 
 
-def mark(exercise: Exercise, proof: str | None) -> None:
-    """Whether it is solved, for the reader's own browser to keep: `proof` is the link of the view that solves it."""
+def mark(exercise: Exercise, proof: str | None, key: str) -> None:
+    """Whether it is solved, for the reader's own browser to keep: `proof` is the link of the view that solves it.
+
+    Each place has a `key` of its own: the list of exercises may stand below the strip of one.
+    """
     mount = renderer("solved", html=SOLVED, isolate_styles=True)
-    mount(key=f"solved-{exercise.name}", data=pack({"exercise": exercise.name, "proof": proof}, b""))
+    mount(key=key, data=pack({"exercise": exercise.name, "proof": proof}, b""))
 
 
 def _way(exercise: Exercise, following: Exercise | None) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.kit.driving import (
     PATIENCE,
+    PHONE,
     SETTLED,
     choose,
     click_head,
@@ -24,7 +25,7 @@ from tests.kit.driving import (
 )
 from tests.kit.foreign.folders import saved
 
-SCREEN = {"width": 1440, "height": 900}
+PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
 MENUS = ("Look inside", "Change it", "Train it", "Text", "How it began", "Learn by doing", "Any model")
 
 
@@ -38,65 +39,61 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield served
 
 
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    """A page in a profile of its own, whose scripts may not fail."""
+def stands_in_nobodys_way(page: Page) -> None:
+    """For axe-core at a projector's width; on a phone nothing scrolls sideways."""
+    page.wait_for_function(SETTLED)
+    assert not violations(page)
+    page.set_viewport_size(PHONE)
+    page.wait_for_function("() => document.scrollingElement.scrollWidth <= innerWidth")
+    page.set_viewport_size(PROJECTOR)
+
+
+def test_a_model_is_looked_into_by_hand_and_nothing_stands_in_anybodys_way(
+    chromium: Browser, server: str, tmp_path: Path
+) -> None:
+    """At a projector's width all menus have room in the bar; one of the pages is looked at in the dark."""
     errors: list[str] = []
-    with chromium.new_context(viewport=SCREEN) as context:
+    with chromium.new_context(viewport=PROJECTOR, reduced_motion="reduce") as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        yield page
-    assert not errors
-
-
-def test_a_model_is_looked_into_by_hand(page: Page, server: str, tmp_path: Path) -> None:
-    page.goto(f"{server}/imported")
-    expect(title(page)).to_have_text(re.compile(r"^8 heads\. "), timeout=PATIENCE)
-    assert str(tmp_path.parent) not in page.content(), "no path stands on the page"
-    choose(page, "Imported model", "gpt2")
-    expect(page).to_have_url(query(imported="gpt2"))
-    wait_until_painted(page, 2)
-    click_head(page, 6)
-    expect(page).to_have_url(query(head="decoder.1.self_attention.2"))
-    expect(title(page)).to_have_text(re.compile(r" head 1\.2 looks "))
-    field = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Input")
-    field.fill("The king is dead, long live the king!")
-    field.press("Control+Enter")
-    expect(page).to_have_url(re.compile("imported_input=The"))
-    expect(grid(page)).to_be_visible()
-    go_to(page, "Change its attention")
-    expect(title(page)).to_have_text(re.compile("^Nothing is changed yet"), timeout=PATIENCE)
-    page.go_back()
-    expect(title(page)).to_have_text(re.compile(r"^8 heads\. "), timeout=PATIENCE)
-    expect(page).to_have_url(query(imported="gpt2", head="decoder.1.self_attention.2"))
-
-
-def test_the_mask_is_chosen_and_painted(page: Page, server: str) -> None:
-    page.goto(f"{server}/ablation?imported=bert")
-    expect(title(page)).to_have_text(re.compile("^Nothing is changed yet"), timeout=PATIENCE)
-    page.get_by_role("radio", name="causal", exact=True).click()
-    expect(title(page)).to_have_text(re.compile("^Under the causal mask the model’s own output changes by "))
-    expect(page).to_have_url(query(seen_mask="causal"))
-    page.get_by_role("button", name="Clear: switch every cell on").click()
-    expect(page).to_have_url(re.compile("seen_mask=painted"))
-
-
-@pytest.mark.parametrize(("view", "scheme"), [("imported", "light"), ("stream", "dark"), ("ablation", "light")])
-def test_nothing_stands_in_anybodys_way(chromium: Browser, server: str, view: str, scheme: str) -> None:
-    """axe-core at a projector's width, where all menus have room in the bar; on a phone nothing scrolls sideways."""
-    context = chromium.new_context(
-        viewport={"width": 1024, "height": 768}, color_scheme=scheme, reduced_motion="reduce"
-    )
-    try:
-        page = context.new_page()
-        page.goto(f"{server}/{view}?imported=gpt2")
-        expect(title(page)).to_have_text(re.compile(r"\d|^Nothing"), timeout=PATIENCE)
-        page.wait_for_function(SETTLED)
+        page.goto(f"{server}/imported")
+        expect(title(page)).to_have_text(re.compile(r"^8 heads\. "))
+        assert str(tmp_path.parent) not in page.content(), "no path stands on the page"
+        choose(page, "Imported model", "gpt2")
+        expect(page).to_have_url(query(imported="gpt2"))
+        wait_until_painted(page, 2)
         for menu in MENUS:
             expect(page.get_by_test_id("stTopNavSection").filter(has_text=menu)).to_be_visible()
-        assert not violations(page)
-        page.set_viewport_size({"width": 390, "height": 800})
-        page.wait_for_function("() => document.scrollingElement.scrollWidth <= innerWidth")
-    finally:
-        context.close()
+        click_head(page, 6)
+        expect(page).to_have_url(query(head="decoder.1.self_attention.2"))
+        expect(title(page)).to_have_text(re.compile(r" head 1\.2 looks "))
+        field = page.get_by_test_id("stSidebar").get_by_role("textbox", name="Input")
+        field.fill("The king is dead, long live the king!")
+        field.press("Control+Enter")
+        expect(page).to_have_url(re.compile("imported_input=The"))
+        expect(grid(page)).to_be_visible()
+        stands_in_nobodys_way(page)
+
+        page.emulate_media(color_scheme="dark")
+        go_to(page, "Its layers")
+        expect(title(page)).to_have_text(re.compile(r"\d"))
+        stands_in_nobodys_way(page)
+
+        page.emulate_media(color_scheme="light")
+        go_to(page, "Change its attention")
+        expect(title(page)).to_have_text(re.compile("^Nothing is changed yet"))
+        stands_in_nobodys_way(page)
+        page.get_by_role("button", name="Clear: switch every cell on").click()
+        expect(page).to_have_url(re.compile("seen_mask=painted"))
+        expect(title(page)).to_have_text(re.compile(r"^Under the painted \(144 cells\) mask .* output changes by "))
+        for address, words in (
+            ("/ablation[?](?!.*seen_mask)", "^Nothing is changed yet"),
+            ("/stream[?]", " words are those that it says in the end"),
+            ("/imported[?]", r"^8 heads\. "),
+        ):
+            page.go_back()
+            expect(page).to_have_url(re.compile(address))
+            expect(title(page)).to_have_text(re.compile(words))
+        expect(page).to_have_url(query(imported="gpt2", head="decoder.1.self_attention.2"))
+    assert not errors

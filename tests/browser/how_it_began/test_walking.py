@@ -15,8 +15,26 @@ def said(page: Page) -> list[float]:
     )
 
 
-def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
+def test_figures_stay_in_place_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
+    """What is trained anew is drawn into the figures that are there: new ones would begin empty, above the old."""
     page.goto(f"{address}/corners")
+    expect(title(page)).to_contain_text("After 400 steps")
+    plot(page, "corners-plane").evaluate("host => { host.isOld = true; }")
+    page.evaluate(
+        """() => {
+          window.mostPlanes = 0;
+          const count = () => document.querySelectorAll('.st-key-corners-plane .al-plot').length;
+          const look = () => { window.mostPlanes = Math.max(window.mostPlanes, count()); };
+          new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+        }"""
+    )
+    page.get_by_role("slider", name="Noise").focus()
+    page.keyboard.press("ArrowRight")
+    expect(title(page)).to_contain_text("noise alone makes 0.21")
+    expect(title(page)).to_contain_text("After 400 steps")
+    assert page.evaluate("window.mostPlanes") == 1
+    assert plot(page, "corners-plane").evaluate("host => host.isOld")
+
     train = page.get_by_role("button", name="Train and watch")
     expect(train).to_be_enabled()
     expect(title(page)).to_contain_text("After 400 steps")
@@ -47,24 +65,3 @@ def test_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, addr
         }""",
     )
     page.wait_for_url("**corner_walk=upper+right**anticlockwise*")
-
-
-def test_another_noise_leaves_every_figure_in_its_place(page: Page, address: str) -> None:
-    """What is trained anew is drawn into the figures that are there: new ones would begin empty, above the old."""
-    page.goto(f"{address}/corners")
-    expect(title(page)).to_contain_text("After 400 steps")
-    plot(page, "corners-plane").evaluate("host => { host.isOld = true; }")
-    page.evaluate(
-        """() => {
-          window.mostPlanes = 0;
-          const count = () => document.querySelectorAll('.st-key-corners-plane .al-plot').length;
-          const look = () => { window.mostPlanes = Math.max(window.mostPlanes, count()); };
-          new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
-        }"""
-    )
-    page.get_by_role("slider", name="Noise").focus()
-    page.keyboard.press("ArrowRight")
-    expect(title(page)).to_contain_text("noise alone makes 0.21")
-    expect(title(page)).to_contain_text("After 400 steps")
-    assert page.evaluate("window.mostPlanes") == 1
-    assert plot(page, "corners-plane").evaluate("host => host.isOld")

@@ -1,21 +1,16 @@
-"""The heads' table, scatter and map, as a person uses them: each makes another head the one that is enlarged."""
+"""Pictures of all heads, as a person uses them: a point, a cell, a row makes another head the one in focus."""
 
 import re
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import click_at, plot, point_at_cell, wait_until_painted
+from tests.kit.driving import click_at, go_to, plot, point_at_cell, query, wait_until_painted
 
 
-def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
+def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
     page.goto(f"{address}/heads?run=reverse")
     wait_until_painted(page, plots=3)
-    heading = page.get_by_test_id("stMain").get_by_text(
-        re.compile(
-            r"^Head \d\.\d puts .* on the token it "
-            r"should output\.$"
-        )
-    )
+    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* it should output\.$"))
     click_at(
         plot(page, "find-scatter"),
         """(host, head) => {
@@ -33,7 +28,7 @@ def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
         3,
     )
     expect(heading).to_contain_text("Head 0.3 puts")
-    expect(page).to_have_url(re.compile(r"[?&]head=decoder\.0\.self_attention\.3(&|$)"))
+    expect(page).to_have_url(query(head="decoder.0.self_attention.3"))
     point_at_cell(plot(page, "find-alike"), row=5, column=2)
     page.mouse.down()
     page.mouse.up()
@@ -42,4 +37,13 @@ def test_a_point_a_cell_and_a_row_enlarge_their_head(page: Page, address: str):
     table = page.locator(".st-key-find-table .dvn-scroller")  # it lies on the canvas
     table.click(position={"x": 18, "y": 38 + 35 * 6 + 17})  # the tick of the seventh row
     expect(heading).to_contain_text("Head 1.2 puts")
-    expect(page).to_have_url(re.compile(r"[?&]head=decoder\.1\.self_attention\.2(&|$)"))
+    expect(page).to_have_url(query(head="decoder.1.self_attention.2"))
+
+    go_to(page, "It reads")
+    wait_until_painted(page, plots=4)
+    point_at_cell(plot(page, "reading-map"), 5, 2)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(query(head="decoder.1.self_attention.1"))
+    for words in ("Head 1.1 looks", "Head 1.1 puts"):
+        expect(page.get_by_text(words).first).to_be_visible()

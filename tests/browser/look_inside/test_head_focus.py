@@ -43,31 +43,63 @@ def sentence(page: Page) -> Locator:
     return page.locator(".st-key-head-pattern .al-plot-sentence")
 
 
-def test_pointing_at_a_cell_is_answered_by_every_picture(page: Page, address: str):
+def test_keys_and_pointing_are_answered_by_every_picture_and_a_locked_query_is_in_the_link(page: Page, address: str):
     open_heads(page, address)
+    head = head_in_focus(page)
+    page.mouse.move(5, 5)
+    head.press("ArrowDown")  # begins with the first query
+    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 1 \(reading '3'\) reads key '3' at 1: "))
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft"):
+        head.press(key)
+    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 3 \(reading '4'\) reads key '3' at 1: "))
+    head.press("Enter")
+    expect(page).to_have_url(query(run="reverse", query="3"))
+    head.press("Escape")
+    expect(page).not_to_have_url(re.compile("query="))
+
     said = r"^Output '6' at 9 \(reading 'SEP'\) reads key '6' at 8: "
     whole = re.compile(said + r"pattern (1\.00|0\.9\d) · contribution \d+\.\d\d$")
     for matrix in ("pattern", "contribution"):
-        page.mouse.move(*cell_of(head_in_focus(page), 8, 7, matrix))
+        page.mouse.move(*cell_of(head, 8, 7, matrix))
         expect(sentence(page)).to_have_text(whole)
-        page.mouse.move(*cell_of(head_in_focus(page), 2, 5, matrix))
+        page.mouse.move(*cell_of(head, 2, 5, matrix))
         expect(sentence(page)).to_have_text("Output '1' at 3 (reading '4') may not see key '9' at 6")
     small = page.locator(".st-key-heads .sentence")
     expect(small).to_have_text(re.compile(r"^Head \d\.\d: query '4' at 3 may not see"))
-    page.mouse.move(*cell_of(head_in_focus(page), 8, 7))
+    page.mouse.move(*cell_of(head, 8, 7))
     expect(small).to_have_text(re.compile(r"^Head \d\.\d: query 'SEP' at 9 reads"))
-    label = head_in_focus(page).locator(".hoverlayer .hovertext")
+    label = head.locator(".hoverlayer .hovertext")
     expect(label).to_have_text(re.compile(r"^pattern: (1\.00|0\.9\d)$"))
-    page.mouse.move(*cell_of(head_in_focus(page), 8, None))  # a token of the arcs: what it looks at most
+    page.mouse.move(*cell_of(head, 8, None))  # a token of the arcs: what it looks at most
     expect(sentence(page)).to_have_text(whole)
-    page.mouse.move(*cell_of(head_in_focus(page), None, 7))
+    page.mouse.move(*cell_of(head, None, 7))
     expect(sentence(page)).to_have_text(whole)
     page.mouse.move(5, 5)
     expect(sentence(page)).to_be_empty()
     grid(page).hover(position={"x": 40, "y": 60})
     expect(small).to_have_text(re.compile("^Head 0.0: query"))
     expect(sentence(page)).to_have_text(re.compile("^Output '.*' at .* key '.*' at"))
-    expect(head_in_focus(page).locator(".al-plot-crosshair > div:not([hidden])").first).to_be_visible()
+    expect(head.locator(".al-plot-crosshair > div:not([hidden])").first).to_be_visible()
+
+    lock = page.locator(".st-key-head-pattern .al-plot-lock")
+    expect(lock).to_be_hidden()
+    page.mouse.click(*cell_of(head, 8, None))
+    expect(lock).to_have_text("Locked: query 'SEP' at 9 · unlock (Esc)")
+    expect(page).to_have_url(query(run="reverse", query="9"))
+    page.reload()
+    head.wait_for()
+    expect(lock).to_have_text("Locked: query 'SEP' at 9 · unlock (Esc)")
+    lock.click()
+    expect(lock).to_be_hidden()
+    expect(page).not_to_have_url(re.compile("query="))
+    page.mouse.click(*cell_of(head, 10, 3, "contribution"))
+    expect(page).to_have_url(query(run="reverse", query="11"))
+    head.press("Escape")
+    expect(lock).to_be_hidden()
+    expect(page).not_to_have_url(re.compile("query="))
+    page.mouse.click(*cell_of(head, None, 0))  # a key: it is locked here only
+    expect(lock).to_have_text("Locked: key '3' at 1 · unlock (Esc)")
+    expect(page).not_to_have_url(re.compile("query="))
 
 
 def test_of_a_text_a_word_shows_what_it_reads_and_no_sentence_loses_its_number(page: Page, address: str):
@@ -86,47 +118,20 @@ def test_of_a_text_a_word_shows_what_it_reads_and_no_sentence_loses_its_number(p
         assert line.evaluate("line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight")
 
 
-def test_a_locked_query_is_seen_in_the_link_and_unlocked(page: Page, address: str):
-    open_heads(page, address)
-    lock = page.locator(".st-key-head-pattern .al-plot-lock")
-    expect(lock).to_be_hidden()
-    page.mouse.click(*cell_of(head_in_focus(page), 8, None))
-    expect(lock).to_have_text("Locked: query 'SEP' at 9 · unlock (Esc)")
-    expect(page).to_have_url(query(run="reverse", query="9"))
-    page.reload()
-    head_in_focus(page).wait_for()
-    expect(lock).to_have_text("Locked: query 'SEP' at 9 · unlock (Esc)")
-    lock.click()
-    expect(lock).to_be_hidden()
-    expect(page).not_to_have_url(re.compile("query="))
-    page.mouse.click(*cell_of(head_in_focus(page), 10, 3, "contribution"))
-    expect(page).to_have_url(query(run="reverse", query="11"))
-    head_in_focus(page).press("Escape")
-    expect(lock).to_be_hidden()
-    expect(page).not_to_have_url(re.compile("query="))
-    page.mouse.click(*cell_of(head_in_focus(page), None, 0))  # a key: it is locked here only
-    expect(lock).to_have_text("Locked: key '3' at 1 · unlock (Esc)")
-    expect(page).not_to_have_url(re.compile("query="))
-
-
-def test_keys_move_from_cell_to_cell_and_lock_the_query(page: Page, address: str):
+def test_the_head_follows_the_grid_in_place_its_matrices_zoom_together_and_a_frame_is_drawn_once(
+    page: Page, address: str
+):
     open_heads(page, address)
     head = head_in_focus(page)
-    page.mouse.move(5, 5)
-    head.press("ArrowDown")  # begins with the first query
-    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 1 \(reading '3'\) reads key '3' at 1: "))
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft"):
-        head.press(key)
-    expect(sentence(page)).to_have_text(re.compile(r"^Output '.' at 3 \(reading '4'\) reads key '3' at 1: "))
-    head.press("Enter")
-    expect(page).to_have_url(query(run="reverse", query="3"))
-    head.press("Escape")
-    expect(page).not_to_have_url(re.compile("query="))
+    head.evaluate("host => (host.querySelector('.main-svg').mine = true)")
+    panels = grid(page).evaluate("host => { host.__grid.data.mine = true; return host.__grid.panels.length; }")
+    for number in (5, 2, panels - 1):
+        click_head(page, number)
+        expect(head).to_have_attribute("data-head", f"decoder.{number // 4}.self_attention.{number % 4}")
+        expect(grid(page)).to_have_attribute("data-focus", str(number))
+    assert head.evaluate("host => host.querySelector('.main-svg').mine"), "no node is made anew"
+    assert grid(page).evaluate("host => host.__grid.data.mine"), "and the grid is not sent again"
 
-
-def test_its_matrices_zoom_together_and_a_drag_is_no_click(page: Page, address: str):
-    open_heads(page, address)
-    head = head_in_focus(page)
     shown = """host => ['xaxis', 'xaxis2', 'yaxis', 'yaxis2'].map(
       (name) => host.querySelector('.js-plotly-plot')._fullLayout[name].range.map(Math.round))"""
     assert head.evaluate(shown) == [[1, 17], [1, 17], [17, 1], [17, 1]]  # half a cell more at each end
@@ -144,19 +149,26 @@ def test_its_matrices_zoom_together_and_a_drag_is_no_click(page: Page, address: 
     page.locator(".st-key-head-pattern .modebar-btn[data-title^='Reset zoom']").click()
     assert head.evaluate(shown)[0] == [1, 17]
 
-
-def test_the_head_follows_the_grid_in_place(page: Page, address: str):
-    """No node is made anew, and the grid is not sent again."""
-    open_heads(page, address)
-    head = head_in_focus(page)
-    head.evaluate("host => (host.querySelector('.main-svg').mine = true)")
-    panels = grid(page).evaluate("host => { host.__grid.data.mine = true; return host.__grid.panels.length; }")
-    for number in (5, 2, panels - 1):
-        click_head(page, number)
-        expect(head).to_have_attribute("data-head", f"decoder.{number // 4}.self_attention.{number % 4}")
-        expect(grid(page)).to_have_attribute("data-focus", str(number))
-    assert head.evaluate("host => host.querySelector('.main-svg').mine")
-    assert grid(page).evaluate("host => host.__grid.data.mine")
+    frames = head.evaluate(
+        """async (host) => {
+          const one = host.__plot, stage = one.stage, { left, top, width } = stage.getBoundingClientRect();
+          const next = () => new Promise(requestAnimationFrame);
+          const drawn = [];
+          for (let i = 0; i < 20; i++) {
+            await next();
+            const before = one.frames;
+            for (let k = 0; k < 10; k++) {
+              const place = { clientX: left + ((i * 10 + k) / 200) * width, clientY: top + 60 + i * 10 };
+              stage.dispatchEvent(new PointerEvent('pointermove', place));
+            }
+            await next();
+            drawn.push(one.frames - before);
+          }
+          return drawn;
+        }"""
+    )
+    assert max(frames) == 1, "however many moves fall into a frame, it is drawn once"
+    assert statistics.mean(frames) > 0.5
 
 
 def test_a_click_in_the_whole_of_a_long_input_moves_the_window(page: Page, address: str, long: str):
@@ -177,41 +189,16 @@ def test_a_click_in_the_whole_of_a_long_input_moves_the_window(page: Page, addre
     expect(sentence(page)).to_have_text(re.compile("^Query at 1.., key at .*: outside the window; click in the whole"))
 
 
-def test_following_the_pointer_takes_a_small_part_of_a_frame(page: Page, address: str):
-    """A law of work, not of time: however many moves fall into a frame, it is drawn once."""
-    open_heads(page, address)
-    frames = head_in_focus(page).evaluate(
-        """async (host) => {
-          const one = host.__plot, stage = one.stage, { left, top, width } = stage.getBoundingClientRect();
-          const next = () => new Promise(requestAnimationFrame);
-          const drawn = [];
-          for (let i = 0; i < 20; i++) {
-            await next();
-            const before = one.frames;
-            for (let k = 0; k < 10; k++) {
-              const place = { clientX: left + ((i * 10 + k) / 200) * width, clientY: top + 60 + i * 10 };
-              stage.dispatchEvent(new PointerEvent('pointermove', place));
-            }
-            await next();
-            drawn.push(one.frames - before);
-          }
-          return drawn;
-        }"""
-    )
-    assert max(frames) == 1
-    assert statistics.mean(frames) > 0.5
-
-
 def test_labels_have_room_and_words_come_first(page: Page, address: str):
     """Of a text every other token is a blank: where not all can be named, words are; none touches its neighbour."""
-    open_heads(page, address)
+    page.goto(f"{address}{SCRIPTS}/matrix/paint.js")
     labels = ["SEP", *("brother", " ") * 5, ",", ".", "!", " ", "4", " "]
     found = page.evaluate(
         """async ([script, labels]) => {
           const { named } = await import(script);
           return [1, 2, 3, 5, 40].map((every) => named(labels, 1, labels.length - 1, every));
         }""",
-        [f"{SCRIPTS}/matrix/paint.js", labels],
+        [f"{address}{SCRIPTS}/matrix/paint.js", labels],
     )
     rest = labels[1:]
     assert found[0] == list(range(len(rest)))

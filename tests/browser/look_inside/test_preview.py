@@ -10,11 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from dashboard.theme import pattern_colours
-from tests.kit.driving import SCRIPTS, cell_of, click_head, grid, head_in_focus, two_frames, wait_until_painted
+from tests.kit.driving import (
+    SCRIPTS,
+    cell_of,
+    click_head,
+    grid,
+    head_in_focus,
+    query,
+    two_frames,
+    wait_until_painted,
+)
 
 HEADS = [f"decoder.{layer}.self_attention.{head}" for layer in range(2) for head in range(4)]
 PIXELS = """async (host) => {
@@ -39,6 +47,14 @@ NOTED = """(host) => {
   const note = () => window.noted.push(host.dataset.head);
   new MutationObserver(note).observe(host, { attributeFilter: ['data-head'] });
 }"""
+UNHEARD = """async (host, script) => {
+  const { hand } = await import(script);
+  const places = [...document.querySelectorAll('.st-key-heads *')].filter((each) => each.shadowRoot);
+  const grid = places[0].shadowRoot.querySelector('.grid');
+  hand('pattern', grid.__grid.data, 5, grid.__grid);
+  return host.dataset.preview;
+}"""
+"""What a click on the sixth head does, but Python hears of none."""
 
 
 class Server:
@@ -156,9 +172,30 @@ def test_its_own_pattern_stands_before_python_answers_and_then_all_of_it(page: P
         np.testing.assert_array_equal(came[0][view], values)
 
 
-def test_of_quick_choices_the_last_one_stands_and_no_older_answer_is_drawn(page: Page, address: str):
+def test_the_last_choice_stands_and_where_no_answer_comes_the_head_before(page: Page, address: str):
     server = Server(page)
     head = open_heads(page, address, "run=reverse&head=decoder.0.self_attention.0")
+    before = painted(head)
+
+    def the_head_before_stands() -> None:
+        expect(head).not_to_have_attribute("data-preview", re.compile("."))
+        np.testing.assert_array_equal(painted(head), before)
+        expect(head).to_have_attribute("aria-label", re.compile(r"^Head 0\.0, pattern\."))
+        expect(head).to_have_attribute("data-head", HEADS[0])
+
+    assert head.evaluate(UNHEARD, f"{SCRIPTS}/kit/link.js") == "5"
+    the_head_before_stands()
+
+    server.hold()
+    for number in (5, 0):  # and back at once
+        click_head(page, number)
+        if number:
+            expect(head).to_have_attribute("data-preview", str(number))
+    the_head_before_stands()
+    server.release()
+    wait_until_painted(page, plots=3)
+    the_head_before_stands()
+
     head.evaluate(NOTED)
     server.hold()
     for number in (5, 2, 7):
@@ -171,65 +208,31 @@ def test_of_quick_choices_the_last_one_stands_and_no_older_answer_is_drawn(page:
     server.release()
     expect(head).to_have_attribute("data-head", HEADS[1])
     wait_until_painted(page, plots=3)
-    assert set(page.evaluate("window.noted")) == {HEADS[1]}
+    assert set(page.evaluate("window.noted")) == {HEADS[1]}, "no older answer is drawn"
     np.testing.assert_array_equal(preview, in_colours(numbers(head)["pattern"]))
     expect(grid(page)).to_have_attribute("data-focus", "1")
 
 
-def test_back_at_once_to_the_head_that_stands(page: Page, address: str):
+def test_what_the_grid_shows_otherwise_waits_for_python(page: Page, address: str):
+    """A head of other tokens, and then one of the same tokens, but each row on a scale of its own."""
     server = Server(page)
-    head = open_heads(page, address, "run=reverse&head=decoder.0.self_attention.0")
-    before = painted(head)
-    server.hold()
-    click_head(page, 5)
-    expect(head).to_have_attribute("data-preview", "5")
-    click_head(page, 0)
-    expect(head).not_to_have_attribute("data-preview", re.compile("."))
-    np.testing.assert_array_equal(painted(head), before)
-    expect(head).to_have_attribute("aria-label", re.compile(r"^Head 0\.0, pattern\."))
-    server.release()
+    head = open_heads(page, address, "run=reverse-translate&head=encoder.0.self_attention.0")
+    last = int(grid(page).get_attribute("data-panels") or 0) - 1
+
+    def waits(number: int) -> None:
+        before, stood = painted(head), str(head.get_attribute("data-head"))
+        server.hold()
+        click_head(page, number)
+        expect(grid(page)).to_have_attribute("data-chosen", str(number))
+        two_frames(page)
+        assert head.get_attribute("data-preview") is None
+        np.testing.assert_array_equal(painted(head), before)
+        server.release()
+        expect(head).not_to_have_attribute("data-head", stood)
+        wait_until_painted(page, plots=3)
+
+    waits(last)
+    page.locator(".st-key-control-by_row label").click()
+    expect(page).to_have_url(query(by_row="1"))
     wait_until_painted(page, plots=3)
-    expect(head).to_have_attribute("data-head", HEADS[0])
-    np.testing.assert_array_equal(painted(head), before)
-
-
-def test_where_no_answer_comes_the_head_before_stands_again(page: Page, address: str):
-    head = open_heads(page, address, "run=reverse&head=decoder.0.self_attention.0")
-    before = painted(head)
-    preview = head.evaluate(
-        """async (host, script) => {
-          const { hand } = await import(script);
-          const places = [...document.querySelectorAll(".st-key-heads *")].filter((each) => each.shadowRoot);
-          const grid = places[0].shadowRoot.querySelector(".grid");
-          hand('pattern', grid.__grid.data, 5, grid.__grid); // what a click does, but Python hears of none
-          return host.dataset.preview;
-        }""",
-        f"{SCRIPTS}/kit/link.js",
-    )
-    assert preview == "5"
-    expect(head).not_to_have_attribute("data-preview", re.compile("."))
-    np.testing.assert_array_equal(painted(head), before)
-    expect(head).to_have_attribute("aria-label", re.compile(r"^Head 0\.0, pattern\."))
-    assert head.get_attribute("data-head") == HEADS[0]
-
-
-@pytest.mark.parametrize(
-    ("view", "number"),
-    [
-        pytest.param("run=reverse&by_row=1&head=decoder.0.self_attention.0", 5, id="each row on a scale of its own"),
-        pytest.param("run=reverse-translate&head=encoder.0.self_attention.0", -1, id="of other tokens"),
-    ],
-)
-def test_what_the_grid_shows_otherwise_waits_for_python(page: Page, address: str, view: str, number: int):
-    server = Server(page)
-    head = open_heads(page, address, view)
-    before = painted(head)
-    panels = int(grid(page).get_attribute("data-panels") or 0)
-    server.hold()
-    click_head(page, number % panels)
-    expect(grid(page)).to_have_attribute("data-chosen", str(number % panels))
-    two_frames(page)
-    assert head.get_attribute("data-preview") is None
-    np.testing.assert_array_equal(painted(head), before)
-    server.release()
-    expect(head).not_to_have_attribute("data-head", re.compile(r"\.0\.self_attention\.0$"))
+    waits(last - 1)

@@ -11,7 +11,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.kit.driving import MEASURED, go_to, title, wait_until_painted
+from tests.kit.driving import MEASURED, go_to, query, title, wait_until_painted
 from tests.kit.waiting import wait_for
 from transformer.analysis.film.film import Film
 
@@ -61,10 +61,13 @@ def test_it_plays_by_itself_without_asking_the_server(page: Page, address: str, 
         assert losses == step  # this run has one loss a step
 
 
-def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, runs: Path):
+def test_hands_keys_and_pointing_read_its_numbers_a_step_is_used_everywhere_and_the_saved_film_plays_alone(
+    new_page: Callable[..., Page], chromium: Browser, address: str, runs: Path, tmp_path: Path
+):
     page = new_page(reduced_motion="reduce")
     open_film(page, address)
-    kept = Film.load(runs / "reverse" / "film.npz").steps.tolist()
+    reel = Film.load(runs / "reverse" / "film.npz")
+    kept = reel.steps.tolist()
     assert stands(page)["playing"] == "false"  # whoever wants less motion starts it himself
     scrubber = film(page).get_by_role("slider", name="Step of training")
     expect(scrubber).to_have_attribute("aria-valuetext", f"Step {kept[-1]}, {len(kept)} of {len(kept)}")
@@ -94,24 +97,10 @@ def test_hands_and_keys_move_it(new_page: Callable[..., Page], address: str, run
     film(page).get_by_role("button", name="2×").click()
     expect(film(page).get_by_role("button", name="2×")).to_have_attribute("aria-pressed", "true")
 
-
-def test_a_step_of_the_film_is_used_everywhere(page: Page, address: str):
-    open_film(page, address)
-    film(page).locator(".stage").press("Home")
-    film(page).get_by_role("button", name="Use step 0 on every page").click()
-    expect(page).to_have_url(re.compile(r"[?&]step=0(&|$)"))
-    go_to(page, "Overview")
-    expect(title(page)).to_contain_text("but not well yet")
-
-
-def test_pointing_reads_the_numbers_of_the_film(new_page: Callable[..., Page], address: str, runs: Path):
-    page = new_page(reduced_motion="reduce")
-    open_film(page, address)
-    kept = Film.load(runs / "reverse" / "film.npz")
-    film(page).locator(".stage").press("Home")
+    stage.press("Home")
 
     def point(x: float, y: float) -> str:
-        film(page).locator(".stage").hover(position={"x": x, "y": y})
+        stage.hover(position={"x": x, "y": y})
         return film(page).locator(".sentence").inner_text()
 
     x, y = film(page).evaluate(
@@ -120,21 +109,21 @@ def test_pointing_reads_the_numbers_of_the_film(new_page: Callable[..., Page], a
           return [(box.x + 0.5 * box.step) / ratio, (box.y + 2.5 * box.step) / ratio];
         }"""
     )
-    weight = kept.readings["decoder.0.self_attention"].levels[0, 1, 2, 0] / 255
+    weight = reel.readings["decoder.0.self_attention"].levels[0, 1, 2, 0] / 255
     assert point(x, y) == f"Head 0.1: query '4' at 3 reads key '3' at 1: ≈ {weight:.2f} (at step 0)"
-    film(page).locator(".stage").press("ArrowRight")  # the pointer rests, the film goes on
-    expect(film(page).locator(".sentence")).to_contain_text(f"(at step {kept.steps[1]})")
-    film(page).locator(".stage").press("Home")
+    stage.press("ArrowRight")  # the pointer rests, the film goes on
+    expect(film(page).locator(".sentence")).to_contain_text(f"(at step {kept[1]})")
+    stage.press("Home")
     x, y = film(page).evaluate(
         """host => {
           const { accuracy } = host.__film.layout.plots;
           return [accuracy.x + accuracy.width * 15.5 / 16, accuracy.y + accuracy.height / 2];
         }"""
     )
-    share = kept.correct[0, 15] / kept.sequences
+    share = reel.correct[0, 15] / reel.sequences
     assert point(x, y).startswith(f"Position 16 (y8): {share:.3f} right in 256 sequences at step 0; ceiling 1.00")
     loss = json.loads((runs / "reverse" / "metrics.jsonl").read_text().splitlines()[-1])
-    film(page).locator(".stage").press("End")
+    stage.press("End")
     x, y = film(page).evaluate(
         """host => {
           const { losses } = host.__film.layout.plots;
@@ -143,12 +132,6 @@ def test_pointing_reads_the_numbers_of_the_film(new_page: Callable[..., Page], a
     )
     assert point(x - 0.5, y) == f"Step {loss['step']}: loss {loss['loss']:.3f} nats"
 
-
-def test_the_saved_film_plays_without_a_network(
-    new_page: Callable[..., Page], chromium: Browser, address: str, tmp_path: Path
-):
-    page = new_page(reduced_motion="reduce")
-    open_film(page, address)
     headline = title(page).inner_text()
     with page.expect_download() as saving:
         page.get_by_role("button", name=re.compile("^Save the film")).click()
@@ -160,6 +143,12 @@ def test_the_saved_film_plays_without_a_network(
     for scheme in ("light", "dark"):
         with chromium.new_context(offline=True, color_scheme=scheme) as alone:  # type: ignore[arg-type]
             check_alone(alone.new_page(), saved.as_uri(), headline, scheme)
+
+    stage.press("Home")
+    film(page).get_by_role("button", name="Use step 0 on every page").click()
+    expect(page).to_have_url(query(step="0"))
+    go_to(page, "Overview")
+    expect(title(page)).to_contain_text("but not well yet")
 
 
 def check_alone(own: Page, address: str, headline: str, scheme: str) -> None:

@@ -33,8 +33,8 @@ def train(page: Page) -> Locator:
 
 def begin(page: Page, address: str, settings: str) -> str:
     """Press Train with these settings; the name of the run."""
-    page.goto(f"{address}/positions?{settings}")
-    wait_until_painted(page, PAGES["Positional encoding"])
+    page.goto(f"{address}/machine?{settings}")
+    wait_until_painted(page, PAGES["The machine"])
     train(page).click()
     expect(panel(page)).to_contain_text(re.compile(r"-\d+\b"))
     name: str = re.findall(r"\S+-\d+\b", panel(page).inner_text())[0]
@@ -64,11 +64,12 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     expect(page.locator(".st-key-training")).to_have_count(0)
 
 
-@pytest.mark.nightly
-def test_the_machine_shows_how_much_each_box_of_a_training_still_changes(page: Page, address: str, runs: Path):
-    page.goto(f"{address}/machine?{UNSOLVABLE}&max_steps=100000")
-    wait_until_painted(page, PAGES["The machine"])
-    train(page).click()
+def test_pause_and_stop_are_obeyed_at_once_and_the_machine_shows_how_much_each_box_still_changes(
+    page: Page, address: str, runs: Path
+):
+    """By the training: at most one more step begins once the click has reached the folder."""
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=100000")
+    run = Run(runs / name)
     expect(page.get_by_role("heading", name="In training now")).to_be_visible()
     expect(page.get_by_text("Below, its boxes show how much each still changes.")).to_be_visible()
     told = page.get_by_text(re.compile(r"From step \d+ to step \d+ training moved “"))
@@ -79,38 +80,7 @@ def test_the_machine_shows_how_much_each_box_of_a_training_still_changes(page: P
     assert len(shares) >= 4
     assert min(shares) > 0
     expect(told).not_to_have_text(first)
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Stop").click()
-    expect(panel(page)).to_contain_text("stopped by hand")
-    expect(page.locator(".st-key-machine-live")).to_have_count(0)
-    expect(page.get_by_text(re.compile(r"^Tint what training moved since step \d+$"))).to_be_visible()
 
-
-def test_a_training_is_taken_step_by_step_with_the_keyboard(page: Page, address: str, runs: Path):
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=20&pace=key")
-    expect(panel(page)).to_have_text(f"{name} is paused at step 1 of at most 20.")
-    button = page.get_by_role("button", name="Step", exact=True)
-    expect(button).to_be_visible()
-    for step in (2, 3, 4):
-        page.keyboard.press("n")
-        expect(panel(page)).to_have_text(f"{name} is paused at step {step} of at most 20.")
-        expect(stage(page)).to_have_attribute("data-losses", str(step))
-        expect(stage(page)).to_have_attribute("data-patterns", str(step))
-    for _ in range(4):
-        page.keyboard.press("n")
-        page.wait_for_timeout(60)
-    expect(panel(page)).to_have_text(f"{name} is paused at step 8 of at most 20.")
-    button.dblclick()
-    expect(panel(page)).to_have_text(f"{name} is paused at step 10 of at most 20.")
-    page.keyboard.press("p")
-    expect(panel(page)).to_contain_text("all 20 steps taken; not solved to 99.9%")
-    assert [line["step"] for line in Run(runs / name).metrics()] == list(range(1, 21))
-
-
-def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path, stillness: None):
-    """By the training: at most one more step begins once the click has reached the folder."""
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=100000")
-    run = Run(runs / name)
-    expect(panel(page)).to_contain_text("is training: step")
     page.get_by_role("button", name="Pause").click()
     wait_for("a pause that is asked for", lambda: run.control, lambda control: control.pause_at == 0)
     taken = len(run.metrics())
@@ -127,17 +97,36 @@ def test_pause_and_stop_are_obeyed_at_once(page: Page, address: str, runs: Path,
     assert (run.state.status, run.state.step) == ("stopped", stopped)
     assert run.snapshot(stopped).stat().st_size > 1000
     expect(page).to_have_url(query(run=name))
+    expect(page.locator(".st-key-machine-live")).to_have_count(0)
+    expect(page.get_by_text(re.compile(r"^Tint what training moved since step \d+$"))).to_be_visible()
     expect(train(page)).to_be_enabled()
 
 
-def test_a_closed_tab_ends_no_training(new_page: Callable[..., Page], address: str, runs: Path):
+def test_a_training_is_taken_step_by_step_with_the_keyboard_and_a_closed_tab_does_not_end_it(
+    new_page: Callable[..., Page], address: str, runs: Path
+):
     page = new_page()
-    name = begin(page, address, f"{UNSOLVABLE}&max_steps=300&seed=7")
+    name = begin(page, address, f"{UNSOLVABLE}&max_steps=200&seed=7&pace=key")
+    run, said = Run(runs / name), "{} is paused at step {} of at most 200."
+    expect(panel(page)).to_have_text(said.format(name, 1))
+    button = page.get_by_role("button", name="Step", exact=True)
+    expect(button).to_be_visible()
+    for step in (2, 3):
+        page.keyboard.press("n")
+        expect(panel(page)).to_have_text(said.format(name, step))
+        expect(stage(page)).to_have_attribute("data-losses", str(step))
+        expect(stage(page)).to_have_attribute("data-patterns", str(step))
+    for _ in range(4):
+        page.keyboard.press("n")
+        page.wait_for_timeout(60)
+    expect(panel(page)).to_have_text(said.format(name, 7))
+    button.dblclick()
+    expect(panel(page)).to_have_text(said.format(name, 9))
+    page.keyboard.press("p")
+    reached(run, past=9)
     page.close()
-    run = Run(runs / name)
     reached(run, "finished")
     assert run.config.training.seed == 7
-    assert (run.state.status, run.state.step) == ("finished", 300)
-    assert len(run.metrics()) == 300
-    assert run.snapshot(300).is_file()
+    assert [line["step"] for line in run.metrics()] == list(range(1, 201))
+    assert run.snapshot(200).is_file()
     assert run.evaluation is not None

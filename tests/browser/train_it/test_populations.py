@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import click_at, go_to, plot, query, title, wait_until_painted
+from tests.kit.driving import PHONE, click_at, go_to, plot, query, title, wait_until_painted
 from tests.kit.experiments.populations import trained
+from tests.kit.waiting import wait_for
 from transformer.experiments.populations.table import Population
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def population(runs: Path) -> Iterator[Population]:
-    """Beside the other runs, for as long as a test goes on."""
+    """Beside the other runs, for as long as these tests go on."""
     folder = runs / "small"
     yield trained(folder)
     shutil.rmtree(folder)
@@ -40,6 +41,19 @@ def point_at_member(page: Page, place: int) -> dict[str, float]:
     return {"x": x, "y": y}
 
 
+def wide(page: Page) -> float:
+    """The width of the stage, in pixels of the screen."""
+    return float(film(page).evaluate("host => host.__film.layout.width"))
+
+
+def every_head_stands_on_the_stage(page: Page) -> None:
+    boxes, width = film(page).evaluate(
+        "host => [host.__film.layout.grid.boxes, host.__film.layout.width * host.__film.ratio]"
+    )
+    assert all(box["x"] + box["width"] <= width for box in boxes)
+    assert len({(box["x"], box["y"]) for box in boxes}) == len(boxes) == 3
+
+
 @pytest.mark.smoke
 def test_a_click_in_the_film_opens_a_member(new_page: Callable[..., Page], address: str, population: Population):
     page = new_page(reduced_motion="reduce")
@@ -60,26 +74,14 @@ def test_a_click_in_the_film_opens_a_member(new_page: Callable[..., Page], addre
     )
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_no_head_stands_outside_the_stage(
-    new_page: Callable[..., Page], address: str, population: Population, width: int
+def test_no_head_stands_outside_the_stage_and_a_click_in_the_steps_chooses_a_combination_that_back_takes_away(
+    new_page: Callable[..., Page], address: str, population: Population
 ):
-    page = new_page(reduced_motion="reduce", viewport={"width": width, "height": 800})
+    page = new_page(reduced_motion="reduce", viewport={"width": 1440, "height": 800})
     page.goto(f"{address}/populations?population=small&sidebar=0")
     film(page).wait_for()
     wait_until_painted(page, plots=3)
-    boxes, wide = film(page).evaluate(
-        "host => [host.__film.layout.grid.boxes, host.__film.layout.width * host.__film.ratio]"
-    )
-    assert all(box["x"] + box["width"] <= wide for box in boxes)
-    assert len({(box["x"], box["y"]) for box in boxes}) == len(boxes) == 3
-
-
-def test_a_click_in_the_steps_chooses_a_combination_and_back_is_the_one_before(
-    page: Page, address: str, population: Population
-):
-    page.goto(f"{address}/populations?population=small")
-    wait_until_painted(page, plots=3)
+    every_head_stands_on_the_stage(page)
     expect(title(page)).to_have_text(re.compile("with 1 head"))
     click_at(
         plot(page, "populations-steps"),
@@ -94,3 +96,6 @@ def test_a_click_in_the_steps_chooses_a_combination_and_back_is_the_one_before(
     expect(title(page)).to_have_text(re.compile("with 2 heads"))
     page.go_back()
     expect(title(page)).to_have_text(re.compile("with 1 head"))
+    page.set_viewport_size(PHONE)
+    wait_for("a stage as wide as a phone", lambda: wide(page), lambda found: found <= PHONE["width"])
+    every_head_stands_on_the_stage(page)

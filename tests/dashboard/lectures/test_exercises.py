@@ -18,7 +18,11 @@ from dashboard.view.pages import PAGES
 from dashboard.view.settings import OF_MODEL, Settings
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.sample import sample
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.edits import parse_edit
+from transformer.masks.painted import Painted
+from transformer.training.recording import record
+from transformer.training.runs import Run
 
 HEAD = """---
 title: Remove a head
@@ -89,6 +93,50 @@ def test_a_shipped_exercise_can_be_measured_where_it_begins_and_is_not_solved_th
     values = ViewValues(exercise.view)
     assert not all(reached(goal, values).met for goal in exercise.goals)
     assert all("–" not in str(each.value(values)) for each in exercise.words if not isinstance(each, str))
+
+
+FIRST = "decoder.0.self_attention"
+HALF = np.tri(16, dtype=bool)
+HALF[4:, :4] = False  # from the fifth query on, the first four tokens are hidden
+COPY = int("".join(str(int(query == key + 8 < 16)) for query in range(16) for key in range(16)), 2)
+SOLUTIONS: dict[str, dict[str, object]] = {
+    "reading-head": {"head": f"{FIRST}.2"},
+    "known-by-a-beginner": {"input": "7 7 7 7 7 7 7 7"},
+    "turning-point": {"step": 20},
+    "swapped": {"edits": "swap:4,7"},
+    "half-known": {"mask": str(Painted.of(HALF))},
+    "unseen-break": {"edits": "only:decoder.0.cross_attention.1"},
+    "two-heads": {"edits": f"zero:{FIRST}.0~zero:{FIRST}.2"},
+    "copied-by-hand": {"edits": f"painted:{FIRST}.0:16x16x{COPY:064x}"},
+    "in-the-middle": {"turned": -60},
+    "no-trace": {"mistake": "scale-missing"},
+}
+TRAINED = {"one-head": (ModelConfig(n_layers=1, n_heads=1), 400), "cheat": (ModelConfig(mask="full"), 40)}
+"""The model that solves an exercise, and the steps that it may take."""
+
+
+def test_every_shipped_exercise_has_its_solution() -> None:
+    assert {*SOLUTIONS, *TRAINED} == set(shelf.exercises().files)
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_a_shipped_exercise_is_solved_by_what_its_hint_leads_to(name: str) -> None:
+    exercise = shelf.exercises().files[name]
+    values = ViewValues(exercise.view.with_(**SOLUTIONS[name]))
+    assert all(reached(goal, values).met for goal in exercise.goals)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_shipped_exercise_is_solved_by_a_training(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    exercise, (model, steps) = shelf.exercises().files[name], TRAINED[name]
+    training = TrainingConfig(max_steps=steps)
+    run = Run.create(tmp_path / name, RunConfig(task=TaskConfig(), model=model, training=training))
+    for _ in record(run):
+        pass
+    values = ViewValues(exercise.view.with_(run=run.name))
+    assert all(reached(goal, values).met for goal in exercise.goals)
 
 
 @pytest.mark.nightly

@@ -28,7 +28,7 @@ for name, each in found.files.items():
             width="stretch",
         )
         with start:
-            exercise.mark(each, None)
+            exercise.mark(each, None, key=f"kept-{name}")
 if not found.files:
     st.info("There is no exercise here. An exercise is a Markdown file in `exercises/` below ATTENTION_LAB_LECTURES.")
 for mistake in found.mistakes:
