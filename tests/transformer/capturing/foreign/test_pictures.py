@@ -69,11 +69,7 @@ def differing(one: Foreign, row: int, column: int) -> list[int]:
 
 @pytest.mark.parametrize(
     ("kind", "front"),
-    [
-        ("ViTModel", ("CLS",)),
-        ("DeiTModel", ("CLS", "DIST")),
-        ("Dinov2WithRegistersModel", ("CLS", "REG 1", "REG 2")),
-    ],
+    [("ViTModel", ("CLS",)), ("DeiTModel", ("CLS", "DIST")), ("Dinov2WithRegistersModel", ("CLS", "REG 1", "REG 2"))],
 )
 def test_a_position_is_named_by_the_patch_that_it_is(kind: str, front: tuple[str, ...]) -> None:
     one = foreign(kind, made(kind))
