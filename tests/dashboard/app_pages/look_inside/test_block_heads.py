@@ -16,11 +16,9 @@ from dashboard.app_pages.look_inside.block.measured import WIDE
 from dashboard.app_pages.look_inside.block.sections import PARTS
 from dashboard.figures.kit.numbers import share_text, signed
 from tests.kit.heads_by_hand import by_hand, double, normed
-from tests.kit.models import untrained
 from tests.kit.pages import array, figures, link, open_page, page_to_read, press_counted, sample
 from transformer import observe
 from transformer.analysis.findings import Head
-from transformer.config import TaskConfig
 from transformer.masks.painted import Painted
 from transformer.model import build
 
@@ -190,12 +188,10 @@ def test_parts_are_stepped_through_by_buttons():
     assert link(app) == {"run": "compiled"}
 
 
-def test_a_token_that_may_see_nothing_and_a_single_block_open(tmp_path, monkeypatch):
+def test_a_token_that_may_see_nothing_and_a_single_block_open(alone):
     cells = np.tril(np.ones((8, 8), dtype=bool), -1)  # nobody sees itself, so the first sees nothing
-    untrained(tmp_path / "blind", TaskConfig(length=4), n_layers=1, mask=str(Painted.of(cells)), norm="post")
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.models.menu.FIRST", "blind")
-    app = open_page("block", run="blind", query="1", joint="attend")
+    alone({"length": 4}, n_layers=1, mask=str(Painted.of(cells)), norm="post")
+    app = open_page("block", run="one", query="1", joint="attend")
     assert "This token may see nothing, so every z is 0." in [each.value for each in app.markdown]
     assert np.isnan(array(figures(app)["head-attention"]["data"][0]["z"]).astype(float)).all()
 

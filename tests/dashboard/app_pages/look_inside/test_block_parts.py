@@ -11,21 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.block.figures.dropout import copies_bars, passes_dots
 from dashboard.app_pages.look_inside.block.figures.feed_forward import firing_histogram
 from dashboard.app_pages.look_inside.block.figures.logits import token_panels, vector_bars
 from dashboard.app_pages.look_inside.block.logits import MOST, rows
-from dashboard.models import menu
-from dashboard.view.pages import PAGES
 from tests.kit.figures import decoded, sent
 from tests.kit.heads_by_hand import double, normed
-from tests.kit.models import untrained
 from tests.kit.pages import (
     PI,
-    ROOT,
     array,
     figures,
     laid_out,
@@ -39,10 +34,10 @@ from tests.kit.pages import (
     words,
 )
 from tests.kit.runs import tiny
-from tests.kit.waiting import PATIENCE
-from transformer import checkpoints, observe
+from transformer import checkpoints
 from transformer.analysis.batches import questions
-from transformer.config import TaskConfig
+from transformer.analysis.sample import say
+from transformer.analysis.stream.hidden_units import count_firing, fire
 from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
@@ -73,9 +68,8 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
         ({"task": "copy", "length": 40}, {"positions": "rotary", "tied": True, "n_layers": 3}),
     ],
 )
-def test_each_part_opens_on_unusual_models(task, changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    untrained(tmp_path / "one", TaskConfig(**task), **changes)
+def test_each_part_opens_on_unusual_models(task, changes, alone):
+    alone(task, **changes)
     for part in ("dropout", "parameters", "logits"):
         for query in ({}, {"query": "1", "dropped": "0", "softened": "0.1"}):
             app = open_page("block", run="one", part=part, **query)
@@ -88,33 +82,25 @@ def test_each_part_opens_on_unusual_models(task, changes, tmp_path: Path, monkey
 # Feed-forward
 
 
-def hidden_of(model, block, reads, tokens, source):
-    """max(0, W₁ x + b₁) at every position, float [sequence, position, unit]."""
-    module = model.get_submodule(block)
-    x = normed(double(observe(model, tokens, source=source)[f"{block}.{reads}"]), module.around_feed_forward.before)
-    up = module.feed_forward.up
-    return np.maximum(x @ double(up.weight).T + double(up.bias), 0)
-
-
 @pytest.mark.daily(1)
 @pytest.mark.parametrize(
-    ("run", "block", "place", "reads", "sequences"),
+    ("run", "block", "place", "sequences"),
     [
-        ("shakespeare", "decoder.3", 17, "resid_mid", 53),
-        ("reverse", "decoder.1", 11, "resid_mid", 256),
-        ("reverse-translate", "decoder.0", 3, "resid_cross", 256),
-        ("reverse-translate", "encoder.1", 8, "resid_mid", 256),
+        ("shakespeare", "decoder.3", 17, 53),
+        ("reverse", "decoder.1", 11, 256),
+        ("reverse-translate", "decoder.0", 3, 256),
+        ("reverse-translate", "encoder.1", 8, 256),
     ],
 )
-def test_units_that_fire_here_and_how_often_are_counts(run, block, place, reads, sequences):
-    model, config, tokens, source = sample(run)
+def test_units_that_fire_here_and_how_often_are_told(run, block, place, sequences):
+    """What the library counts, which its own tests hold against the weights."""
+    model, config = network(run)
     task = config.build_task()
-    here = hidden_of(model, block, reads, tokens, source)[0, place - 1]
-    batch, _ = questions(task, sequences, task.surveyed, 0)
-    many_source = None if batch.source is None else torch.from_numpy(batch.source)
-    many = hidden_of(model, block, reads, torch.from_numpy(batch.tokens), many_source)
-    shares = (many > 0).mean(axis=(0, 1))
-
+    said = say(model, task, task.example) if task.lawful else None
+    found = fire(model, task, task.example, block, place - 1, said=said)
+    here, lengths = found.hidden, found.lengths
+    firing = count_firing(model, questions(task, sequences, task.surveyed, 0)[0], block)
+    shares = firing.shares
     app = open_page("block", run=run, part="feed_forward", block=block, query=str(place))
     drawn = trace(app, "units", "here")
     order = np.argsort(-here)[:12]
@@ -126,14 +112,13 @@ def test_units_that_fire_here_and_how_often_are_counts(run, block, place, reads,
     edges = np.linspace(0, 1, 21)
     mine = [((shares > 0) & (shares >= low) & (shares < high)).sum() for low, high in pairwise(edges)]
     assert np.abs(counts - mine).sum() <= 4  # a share on the edge of a bin, by rounding
-    never, title = int((shares == 0).sum()), app.title[0].value
+    title = app.title[0].value
     assert title.startswith(f"{(here > 0).sum()} of {len(here)} hidden units fire at ")
-    dead = f"{never} never fire{'s' * (never == 1)} in {many[..., 0].size:,} positions."
-    assert title.endswith(dead if never else "every unit fires somewhere.")
+    dead = f"{firing.never} never fire{'s' * (firing.never == 1)} in {firing.positions:,} positions."
+    assert title.endswith(dead if firing.never else "every unit fires somewhere.")
     assert f"here {(here > 0).sum()} do, and {(here == 0).sum()} are 0" in words(app)
-    assert f"over {many.shape[0] * many.shape[1]:,} positions of {sequences} " in words(app)
+    assert f"over {firing.positions:,} positions of {sequences} " in words(app)
     assert f"Unit {order[0]} is the strongest here, with {here[order[0]]:.2f}." in words(app)
-    lengths = here * np.linalg.norm(double(model.get_submodule(f"{block}.feed_forward").down.weight), axis=0)
     assert f"the longest vector, of length {lengths.max():.2f}" in words(app)
     assert ("It also writes" in words(app)) == (lengths.argmax() == order[0])
 
@@ -274,39 +259,40 @@ def test_the_movement_follows_the_step_of_the_sidebar(step):
 
 def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A training on another machine that shares the folder: three steps are taken, and it goes on."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     run = Run.create(tmp_path / "under-way", tiny(max_steps=3))
     for _ in record(run):
         pass
     state = {"status": "running", "step": 3, "heartbeat": time.time(), "host": "elsewhere"}
     (run.folder / "state.json").write_text(json.dumps(state))
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
-    app.query_params["part"], app.query_params["run"] = "parameters", "compiled"
-    app.session_state["watched"] = "under-way"
-    app.switch_page(PAGES["block"].script).run()
-    assert not app.exception
+    app = open_page("block", {"watched": "under-way"}, run="compiled", part="parameters")
     assert "under-way, in training: its newest weights" in words(app)
     last = max(run.snapshots())
-    now, before = checkpoints.load(run.snapshot(last))[0], build(run.config)
-    table = app.dataframe[0].value.set_index("tensor")
-    for name, tensor in now.state_dict().items():
-        distance = float((tensor.double() - before.state_dict()[name].double()).norm())
-        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance)
     assert f"under-way at step {last}, compared with" in words(app)
+    now, before = checkpoints.load(run.snapshot(last))[0].state_dict(), build(run.config).state_dict()
+    table = app.dataframe[0].value.set_index("tensor")
+    for name, tensor in now.items():
+        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(float((tensor.double() - before[name].double()).norm()))
 
 
 # Logits
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
-@pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperature):
-    logits = own_logits(run)
-    place = len(logits) - 8
-    target = PI[-1]
+@pytest.mark.parametrize(
+    ("run", "query", "temperature"),
+    [
+        ("reverse", {"step": "0"}, 2.5),
+        ("reverse", {}, 1.0),
+        ("reverse-translate", {}, 2.5),
+        ("compiled", {}, 1.0),
+    ],
+)
+def test_logits_probabilities_and_gradient_are_those_of_the_model(run, query, temperature):
+    logits = own_logits(run, 0 if "step" in query else None)
+    place, target = len(logits) - 8, PI[-1]
     softened = {} if temperature == 1 else {"softened": str(temperature)}
-    app = page_to_read("block", run=run, part="logits", **softened)
+    app = page_to_read("block", run=run, part="logits", **query, **softened)
     shares, trained = shares_of(logits[place], temperature), shares_of(logits[place])
     order = np.argsort(-shares, kind="stable")
     np.testing.assert_allclose(array(trace(app, "logits-tokens", "logit")["x"]), logits[place][order], atol=1e-4)
@@ -316,24 +302,14 @@ def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperatu
     gradient = trained - (np.arange(len(trained)) == target)
     drawn = array(trace(app, "logits-tokens", "gradient of the loss")["x"])
     np.testing.assert_allclose(np.sort(drawn), np.sort(gradient), atol=1e-5)
-    cost = -np.log(trained[target])
-    assert app.title[0].value.startswith(f"Output {place + 1} says '{trained.argmax()}' with probability ")
+    cost, said, title = -np.log(trained[target]), trained.argmax(), app.title[0].value
+    assert title.startswith(f"Output {place + 1} says '{said}' with probability ")
+    if said != target:
+        assert title.endswith(f"the right token '{target}' gets {trained[target]:.3f} and costs {cost:.3f} nats.")
     if cost >= 0.0005:
-        assert f"costs {cost:.3f} nats" in app.title[0].value
+        assert f"costs {cost:.3f} nats" in title
         assert f"That costs {cost:.3f} nats" in words(app)
-    assert f"has the logit {logits[place][target]:.2f}" in words(app)
-
-
-def test_before_training_the_right_token_is_dear():
-    logits = own_logits("reverse", 0)[8]
-    shares = shares_of(logits)
-    app = open_page("block", run="reverse", step="0", part="logits")
-    said, right = shares.argmax(), shares[PI[-1]]
-    assert said != PI[-1]
-    assert app.title[0].value == (
-        f"Output 9 says '{said}' with probability {shares[said]:.3f}; the right token '6' gets {right:.3f} and costs "
-        f"{-np.log(right):.3f} nats."
-    )
+    assert f"has the logit {logits[place][target]:.2f}".replace("-", "−") in words(app)
 
 
 def test_outside_the_answer_there_is_no_right_token_and_no_gradient():
