@@ -19,7 +19,7 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_gpt2.saved(tmp_path_factory.mktemp("models") / "small-gpt2")
+    return small_gpt2.saved(tmp_path_factory.mktemp("models") / "small-gpt2", steps=500)
 
 
 @pytest.fixture(scope="module")

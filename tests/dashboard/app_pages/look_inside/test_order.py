@@ -151,8 +151,8 @@ def test_a_model_of_the_mask_alone_has_nothing_to_show_and_alibis_terms_of_posit
     drawn = array(trace(app, "order-terms", "content–position")["z"])
     np.testing.assert_allclose(drawn[np.isfinite(drawn)], 0, atol=1e-6)
     assert np.isfinite(drawn[:, 0]).all()
-    alone({"length": 4}, n_layers=1, positions="none", norm="post")
-    app = open_page("order", run="one")
+    alone({"length": 4}, "without", n_layers=1, positions="none", norm="post")
+    app = open_page("order", run="without")
     assert app.title[0].value.startswith("This model has no positional encoding")
     assert figures(app) == {}
 
