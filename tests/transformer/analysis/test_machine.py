@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kit.models import TASK_OF
-from tests.kit.plans import QUESTION, config_of, plans, size_of
+from tests.kit.models import QUESTION, TASK_OF, config_of, plans, size_of
 from transformer.analysis.findings import Head
 from transformer.analysis.machine.movement import moved
 from transformer.analysis.machine.plan import Plan, plan_block, plan_head, plan_model

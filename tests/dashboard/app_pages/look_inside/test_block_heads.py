@@ -23,8 +23,8 @@ from transformer.masks.painted import Painted
 from transformer.model import build
 
 CASES = {
-    "reverse": ("reverse", "decoder.1", "self_attention", 11),
     "across": ("reverse-translate", "decoder.1", "cross_attention", 3),
+    "reverse": ("reverse", "decoder.1", "self_attention", 11),
     "encoder": ("reverse-translate", "encoder.0", "self_attention", 8),
     "text": ("shakespeare", "decoder.2", "self_attention", 17),
     "compiled": ("compiled", "decoder.0", "self_attention", 12),

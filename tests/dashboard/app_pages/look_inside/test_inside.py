@@ -368,6 +368,9 @@ def test_the_arithmetic_that_is_said_of_a_key_is_right_also_of_one_that_may_not_
     model, config = random_model(task, len(QUESTION), **changes)
     for place in range(len(QUESTION)):
         found = look_inside(model, config.build_task(), QUESTION, Head(site, 1), place)
+        keys = "the one key" if found.visible.sum() == 1 else f"the {found.visible.sum()} keys"
+        total = f"Over {keys} that may be seen, the exponentials add up to {found.total:.4f}."
+        assert sentence(found, "sum") == total
         for stage in set(OF_A_KEY) & {"scale", "exp", "divide"}:
             for key in range(len(found.keys)):
                 said = sentence(found, stage, key)

@@ -16,10 +16,9 @@ from dashboard.app_pages.look_inside.machine.figures import Link, Stage, machine
 from dashboard.view.pages import PAGES
 from dashboard.view.settings import FIELDS
 from tests.dashboard.app_pages.look_inside.conftest import Made
-from tests.kit.models import TASK_OF
+from tests.kit.models import TASK_OF, config_of, plans, size_of
 from tests.kit.pages import PI, array, link, open_page, press_counted, sample, trace
 from tests.kit.pages import words as said
-from tests.kit.plans import config_of, plans, size_of
 from transformer import checkpoints, observe
 from transformer.analysis.machine.plan import Size, plan_block, plan_model
 from transformer.training.runs import Run
