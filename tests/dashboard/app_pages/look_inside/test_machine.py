@@ -44,13 +44,14 @@ def test_every_box_has_a_sentence_and_a_page(architecture: str) -> None:
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(
-    ("architecture", "level"), [("encoder-decoder", "decoder.1"), ("encoder-decoder", "encoder.0"), ("gru", "")]
+    ("architecture", "level"),
+    [("encoder-decoder", "decoder.1"), ("encoder-decoder", "encoder.0"), ("gru", ""), ("decoder", "")],
 )
 def test_what_a_click_opens_is_there(architecture: str, level: str, alone: Made) -> None:
     """Each page shows what was clicked: no notice says that there is no such thing."""
-    _, config = alone({"task": "reverse-translate", "length": 3}, architecture=architecture)
+    _, config = alone({"task": TASK_OF.get(architecture, "reverse-translate"), "length": 3}, architecture=architecture)
     task = config.build_task()
-    size = Size(6, 3, task.d_vocab, task.n_ctx)
+    size = Size(6, 3 if task.has_source else 0, task.d_vocab, task.n_ctx)
     plan = plan_block(config.model, size, level) if level else plan_model(config.model, size)
     found = {}
     for box in plan.boxes:

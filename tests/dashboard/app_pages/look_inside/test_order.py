@@ -90,13 +90,14 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link(alo
     alone({"length": 4}, n_layers=1, positions="sinusoidal")
     app = open_page("order", run="one")
     assert any(m.value.startswith("**With positions shifted by +1") for m in app.markdown)
-    for kind, field, number, order in (
-        ("swap", "first", 4, "swap:4,8"),
-        ("swap", "first", 8, "swap:8,4"),
-        ("places-turn", "by", 0, "places-turn:-1"),
-        ("places-shuffle", "seed", 7, "places-shuffle:7"),
+    for kind, begins, field, number, order in (
+        ("swap", "swap:1,8", "first", 4, "swap:4,8"),
+        ("swap", "swap:4,8", "first", 8, "swap:8,4"),
+        ("places-turn", "places-turn:1", "by", 0, "places-turn:-1"),
+        ("places-shuffle", "places-shuffle:0", "seed", 7, "places-shuffle:7"),
     ):
         app.button_group(key="control-order").set_value(kind).run()
+        assert link(app)["order"] == begins
         app.number_input(key=f"control-order-{field}").set_value(number).run()
         assert link(app)["order"] == order
         if order == "swap:4,8":
