@@ -1,8 +1,7 @@
-"""The page "Through the layers": its numbers against models silenced, sums and products written out here."""
+"""The page "Through the layers": it draws what the lens, the rollout and the parts of a logit are, and says so."""
 
 from __future__ import annotations
 
-import copy
 import re
 from functools import lru_cache
 from typing import Any
@@ -33,7 +32,9 @@ from tests.kit.pages import (
     trace,
     words,
 )
-from transformer import observe
+from transformer.analysis.heads.rollout import rollout
+from transformer.analysis.sample import sample as observe_one
+from transformer.analysis.stream.lens import lens
 from transformer.model import Transformer
 
 PALETTES = [theme.LIGHT, theme.DARK]
@@ -45,29 +46,14 @@ def asked(run: str) -> tuple[Transformer, torch.Tensor, torch.Tensor | None, np.
     return model, tokens, source, laid_out(config, np.array([PI]))[2][0]
 
 
-def silenced(model: Transformer) -> list[Transformer]:
-    """The model cut off after each of its sub-layers: all later ones write nothing."""
-    stack = "encoder" if model.config.architecture == "encoder" else "decoder"
-    names = ("self_attention.out", "cross_attention.out", "feed_forward.down")
-    writers = [f"{stack}.{i}.{name}" for i in range(model.config.n_layers) for name in names]
-    writers = [writer for writer in writers if f"{writer}.weight" in model.state_dict()]
-    cut = []
-    for kept in range(len(writers) + 1):
-        quiet = copy.deepcopy(model)
-        with torch.no_grad():
-            for writer in writers[kept:]:
-                quiet.get_parameter(f"{writer}.weight").zero_()
-                quiet.get_parameter(f"{writer}.bias").zero_()
-        cut.append(quiet)
-    return cut
-
-
 @lru_cache(maxsize=2)
 def stages(run: str) -> np.ndarray:
-    """What the model says when all parts after a stage are silent: shares, float [stage, position, token]."""
-    model, tokens, source, _ = asked(run)
-    with torch.no_grad():
-        return np.stack([cut(tokens, source)[0].softmax(-1).numpy() for cut in silenced(model)])
+    """The library's logit lens, by the numbers of the tokens: shares, float [stage, position, token]."""
+    model, config = network(run)
+    found = lens(model, config.build_task(), np.array(PI), said=np.array(answer(model, config, PI)))
+    shares = np.zeros_like(found.shares)
+    np.put_along_axis(shares, found.tokens, found.shares, axis=-1)
+    return shares
 
 
 def known(run: str) -> slice:
@@ -77,7 +63,7 @@ def known(run: str) -> slice:
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
-def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: str) -> None:
+def test_a_stage_says_what_the_lens_reads_there_and_the_title_where_most_become_right(run: str) -> None:
     shares, targets = stages(run), asked(run)[3]
     right = (shares.argmax(-1) == targets)[:, known(run)]
     app = page_to_read("layers", run=run)
@@ -130,31 +116,21 @@ def test_before_training_there_is_no_answer() -> None:
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("through", [0, 1])
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate"])
-def test_rollout_is_the_product_of_half_attention_half_identity(run: str, through: int) -> None:
-    model, tokens, source, _ = asked(run)
-    seen = observe(model, tokens, source=source)
-
-    def mean(site: str) -> np.ndarray:
-        return seen[f"{site}.pattern"][0].numpy().mean(axis=0)
-
-    n = tokens.shape[1]
+def test_the_rollout_and_the_layers_own_attention_are_drawn_where_a_path_leads(run: str, through: int) -> None:
+    """The rollout is the library's, whose own tests multiply its layers by hand."""
+    model, config = network(run)
+    task, said = config.build_task(), np.array(answer(model, config, PI))
+    seen = observe_one(model, task, np.array(PI), said=said).attentions
     stack = "encoder" if run == "reverse-aligned" else "decoder"
-    if source is None:
-        rolled, last = np.eye(n), mean(f"{stack}.{through}.self_attention")
-        for layer in range(through + 1):
-            rolled = (mean(f"{stack}.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
-    else:
-        encoder = np.linalg.multi_dot([(mean(f"encoder.{i}.self_attention") + np.eye(8)) / 2 for i in (1, 0)])
-        rolled, last = np.zeros((n, 8)), mean(f"decoder.{through}.cross_attention")
-        for layer in range(through + 1):
-            rolled = (mean(f"decoder.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
-            rolled = (rolled + mean(f"decoder.{layer}.cross_attention") @ encoder) / 2
+    site = f"{stack}.{through}.{'cross_attention' if task.has_source else 'self_attention'}"
+    last = seen[site].pattern.mean(axis=0)
+    rolled, n = rollout(seen, through)[:, : last.shape[1]], len(last)
     app = page_to_read("layers", run=run, **({} if through else {"through": "0"}))
     for key, values in (("rollout", rolled), ("rollout-mean", last)):
         drawn = array(trace(app, key, "values")["z"])
-        seen_there = np.isfinite(drawn)
-        np.testing.assert_allclose(drawn[seen_there], values[seen_there], atol=1e-5)
-        assert not values[~seen_there].any()
+        led = np.isfinite(drawn)
+        np.testing.assert_allclose(drawn[led], values[led], atol=1e-5)
+        assert not values[~led].any()
     pairs = [(n - 8 + i, 7 - i) for i in range(8)]
     share, own = (np.mean([values[pair] for pair in pairs]) for values in (rolled, last))
     comes = f"In the rollout through layer {through}, {share:.2f} of an answer comes from the token it should be"
