@@ -388,7 +388,7 @@ def test_two_threads_change_one_model_at_once_and_do_not_meet(foreign: bool) -> 
     expected = [job() for job in jobs]
     assert out(expected[0]) != near(out(expected[1]))
     assert out(expected[0]) != near(out(expected[2]))
-    for all_of_it, one in zip(at_once(jobs), expected, strict=True):
+    for all_of_it, one in zip(at_once(jobs, 5), expected, strict=True):
         for each in all_of_it:
             assert out(each) == near(out(one))  # several threads may add up in another order
             assert all(each[f"{name}.pattern"] == near(one[f"{name}.pattern"]) for name in one.attentions())

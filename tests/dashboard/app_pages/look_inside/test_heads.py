@@ -17,6 +17,7 @@ from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
 from dashboard.models.menu import menu
 from dashboard.models.model import Model
+from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.figures import decoded, sent
 from tests.kit.pages import RUNS, array, figures, link, network, open_page, press, sample, trace, words
 from tests.kit.waiting import PATIENCE
@@ -209,8 +210,9 @@ def test_the_table_and_both_figures_are_what_is_measured(run: str) -> None:
         assert any(f"are most alike: {best:.2f}." in c.value for c in app.caption)
 
 
-def test_the_axes_are_part_of_the_link() -> None:
-    query = {"run": "reverse", "across": "entropy", "up": "distance"}
+def test_the_axes_are_part_of_the_link(alone: Made) -> None:
+    alone({"length": 4})
+    query = {"run": "one", "across": "entropy", "up": "distance"}
     app = open_page("heads", **query)
     assert link(app) == query
     table = app.dataframe[0].value
@@ -221,7 +223,7 @@ def test_the_axes_are_part_of_the_link() -> None:
     app.selectbox(key="control-up").set_value("self").run()
     assert link(app) == query | {"up": "self"}
     app.selectbox(key="control-up").set_value("drop").run()
-    assert link(app) == {"run": "reverse", "across": "entropy"}
+    assert link(app) == {"run": "one", "across": "entropy"}
 
 
 def test_any_step_of_the_film_is_measured() -> None:
@@ -241,15 +243,15 @@ def of_a_text() -> tuple[Kinds, HeadMetrics]:
     return measured.kinds(model).result(PATIENCE), measured.head_metrics(model).result(PATIENCE)
 
 
-def test_what_takes_long_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, config = network("compiled")
+def test_what_takes_long_is_shown_when_it_is_there(alone: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = alone({"length": 4})
     task = config.build_task()
     metrics: Future[HeadMetrics] = Future()
     drop: Future[Estimate] = Future()
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
     monkeypatch.setattr(f"{MEASURED}.head_metrics", lambda model: metrics)
     monkeypatch.setattr(f"{MEASURED}.removal", lambda model: drop)
-    app = open_page("heads", run="compiled")
+    app = open_page("heads", run="one")
     assert not app.dataframe
     assert "Measuring every head" in words(app)
     metrics.set_result(measure_heads(model, task))
@@ -287,15 +289,16 @@ def test_what_comes_while_the_page_is_drawn_is_shown_in_all_of_its_places(
     assert len(app.dataframe) == 1
 
 
-def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_removing_takes_long_the_reader_asks_for_it(alone: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone({"length": 4})
     monkeypatch.setattr("dashboard.models.heads.removal_takes_long", lambda self: True)
-    app = open_page("heads", run="compiled")
+    app = open_page("heads", run="one")
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
     assert app.selectbox(key="control-up").value == "entropy"
     app.toggle(key="control-removal").set_value(True).run()
-    assert link(app) == {"run": "compiled", "removal": "1"}
+    assert link(app) == {"run": "one", "removal": "1"}
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
-    asked = open_page("heads", run="compiled", up="drop")
+    asked = open_page("heads", run="one", up="drop")
     assert not asked.warning
     assert list(asked.dataframe[0].value.columns) == ["head", "does", *TITLES]
 

@@ -13,49 +13,37 @@ from dashboard.app_pages.look_inside.order.figures.interventions import interven
 from dashboard.app_pages.look_inside.order.figures.terms import pattern_pair, share_bars, term_heatmaps
 from dashboard.parts import claims
 from tests.dashboard.app_pages.look_inside.conftest import Made
-from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
-from tests.kit.terms_by_hand import by_hand, shares_by_hand
-from transformer.analysis.batches import questions
-from transformer.analysis.heads.score_terms import TERMS, measure_shares
+from tests.kit.pages import PI, answer, array, figures, laid_out, link, network, open_page, trace, words
+from transformer.analysis.heads.score_terms import TERMS, measure_shares, split_question
 
 KNOWN = slice(8, None)
 """What a reversal can know of its answer: the second half."""
 
 
-def test_the_title_and_the_bars_are_shares_of_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a few sequences: the hand's way through 256 takes minutes."""
-    monkeypatch.setattr(
-        "dashboard.models.heads.shares", lambda model: measure_shares(model.network(), model.task, sequences=5)
-    )
+def test_the_title_and_the_bars_are_the_shares_over_many_sequences() -> None:
+    """The library's own tests hold what it measures against covariances worked out by hand."""
     model, config = network("reverse-aligned")
+    found = measure_shares(model, config.build_task())
     app = open_page("order", run="reverse-aligned")
-    batch, _ = questions(config.build_task(), 5, 8, 0)
-    share, distance = shares_by_hand(model, config, batch, "encoder.0.self_attention")
     for i, name in enumerate(TERMS):
-        np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), share[:, i], atol=1e-4)
-    assert app.title[0].value == claims.map_of("head 0.1", "position–position", share[1, 3])
-    assert any(
-        f"Over 5 sequences, {distance[1]:.2f} of the attention moves to other keys" in c.value for c in app.caption
-    )
+        np.testing.assert_allclose(array(trace(app, "order-shares", name)["y"]), found.share[:, i], atol=1e-4)
+    assert app.title[0].value == claims.map_of("head 0.1", "position–position", found.share[1, 3])
+    moves = f"Over {found.sequences} sequences, {found.distance[1]:.2f} of the attention moves to other keys"
+    assert moves in words(app)
 
 
 def test_the_maps_are_the_terms_of_this_input_each_row_about_its_mean() -> None:
+    """The library's own tests hold the terms against products of vectors."""
     model, config = network("reverse")
+    said = np.array(answer(model, config, PI))
+    found = split_question(model, config.build_task(), np.array(PI), "decoder.0.self_attention", said=said)
     app = open_page("order", run="reverse", head="decoder.0.self_attention.3")
-    tokens, _, _ = laid_out(config, np.array([PI]))
-    terms = by_hand(model, config, tokens[0].numpy(), "decoder")[:, 3]
-    for term, name in zip(terms, TERMS, strict=True):
+    for name, apart in zip(TERMS, found.apart[:, 3], strict=True):
         drawn = array(trace(app, "order-terms", name)["z"])
-        for row in range(16):
-            np.testing.assert_allclose(
-                drawn[row, : row + 1], term[row, : row + 1] - term[row, : row + 1].mean(), atol=1e-4
-            )
-            assert np.isnan(drawn[row, row + 1 :]).all()
-    for name, scores in (("everything", terms.sum(0)), ("positions alone", terms[3])):
+        np.testing.assert_allclose(drawn, np.where(found.mask, apart, np.nan), atol=1e-4)
+    for name, pattern in (("everything", found.pattern[3]), ("positions alone", found.alone[3])):
         drawn = array(trace(app, "order-patterns", name)["z"])
-        for row in range(16):
-            powers = np.exp(scores[row, : row + 1] - scores[row, : row + 1].max())
-            np.testing.assert_allclose(drawn[row, : row + 1], powers / powers.sum(), atol=1e-4)
+        np.testing.assert_allclose(drawn[found.mask], pattern[found.mask], atol=1e-4)
 
 
 @torch.no_grad()
@@ -109,17 +97,18 @@ def test_the_intervention_is_chosen_by_kind_and_number_and_lives_in_the_link(alo
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(
-    ("order", "words"),
+    ("order", "sentence"),
     [
-        ("places-shift:1", "A learned table has no position 17: it ends at 1 and at 16. Use a cyclic shift"),
-        ("swap:3,99", "there are only positions 1 to 16"),
-        ("places-turn:16", "changed no number"),
+        ("places-shift:1", "A learned table has no position 9: it ends at 1 and at 8. Use a cyclic shift"),
+        ("swap:3,99", "there are only positions 1 to 8"),
+        ("places-turn:8", "changed no number"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(order: str, words: str) -> None:
-    app = open_page("order", run="reverse", order=order)
+def test_what_cannot_be_done_is_said_in_a_sentence(order: str, sentence: str, alone: Made) -> None:
+    alone({"length": 4}, n_layers=1)
+    app = open_page("order", run="one", order=order)
     said = [box.value for box in (*app.info, *app.warning)]
-    assert [words in each for each in said] == [True]
+    assert [sentence in each for each in said] == [True]
     assert len(figures(app)) == 5
 
 
