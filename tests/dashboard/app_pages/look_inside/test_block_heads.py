@@ -1,4 +1,4 @@
-"""The page "Inside a block", heads side by side: its columns, rows and sentences against attention written anew."""
+"""The page "Inside a block", heads side by side: its columns, rows and sentences are what all heads do at a token."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import torch
 
 from dashboard.app_pages.look_inside.block.heads import SCALES, STAGES
 from dashboard.app_pages.look_inside.block.measured import WIDE
 from dashboard.app_pages.look_inside.block.sections import PARTS
 from dashboard.figures.kit.numbers import share_text, signed
-from tests.kit.heads_by_hand import by_hand, double, normed
-from tests.kit.pages import array, figures, link, open_page, page_to_read, press_counted, sample
-from transformer import observe
-from transformer.analysis.findings import Head
+from tests.kit.heads_by_hand import double
+from tests.kit.pages import PI, answer, array, figures, link, network, open_page, page_to_read, press_counted
+from transformer.analysis.heads.side_by_side import look_at_all_heads
 from transformer.masks.painted import Painted
 from transformer.model import build
 
@@ -42,16 +40,12 @@ LINES = {
 
 @lru_cache(maxsize=1)
 def truth(case):
-    """Every head of a case, by hand; and the vector that they read."""
+    """An attention, and what all its heads do at a token: the library's own tests hold that against the weights."""
     run, block, kind, place = CASES[case]
-    model, _, tokens, source = sample(run)
-    site = f"{block}.{kind}"
-    heads = [by_hand(model, tokens, source, Head(site, i), place - 1) for i in range(model.get_submodule(site).n_heads)]
-    seen = observe(model, tokens, source=source)
-    stream = double(seen[f"{block}.{'resid_mid' if kind == 'cross_attention' else 'resid_pre'}"])[0, place - 1]
-    around = model.get_submodule(block)
-    around = around.around_cross if kind == "cross_attention" else around.around_self
-    return model.get_submodule(site), heads, normed(stream, around.before)
+    model, config = network(run)
+    task, site = config.build_task(), f"{block}.{kind}"
+    said = np.array(answer(model, config, PI)) if task.lawful else None
+    return model.get_submodule(site), look_at_all_heads(model, task, task.example, site, place - 1, said=said)
 
 
 def opened(case, stage="read"):
@@ -69,17 +63,14 @@ def columns(app):
 @pytest.mark.daily(2)
 @EACH
 def test_each_step_shows_the_models_numbers_a_sentence_with_one_of_them_and_its_line(case):
-    module, heads, x = truth(case)
-    n, d = len(heads), module.d_head
-    query = (double(module.query.weight) @ x + double(module.query.bias)).reshape(n, d)
-    z = np.array([each["z"] for each in heads])
-    right = {"read": x, "project": query, "split": query, "attend": z, "join": z}
-    best = max(heads, key=lambda head: head["pattern"].max())
+    _, found = truth(case)
+    n, d = found.z.shape
+    right = {"read": found.read, "project": found.query, "split": found.query, "attend": found.z, "join": found.z}
     says = {
         "read": f"{n * d} numbers",
         "project": f"{n * d} new numbers",
         "split": f"{n * d} = {n} × {d}" if n > 1 else f"all {n * d} numbers stay together",
-        "attend": f"with {share_text(best['pattern'].max())}",
+        "attend": f"with {share_text(found.pattern.max())}",
         "join": f"{n} × {d} = {n * d} numbers" if n > 1 else f"its {d} numbers are all of z",
         "mix": f"ach of the {n * d} outputs",
     }
@@ -102,13 +93,13 @@ def test_each_step_shows_the_models_numbers_a_sentence_with_one_of_them_and_its_
 @pytest.mark.daily(3)
 @EACH
 def test_each_number_of_z_meets_its_row_of_w_o_and_the_columns_add_up_to_the_output(case):
-    module, heads, _ = truth(case)
-    n, d = len(heads), module.d_head
+    module, found = truth(case)
+    n, d = found.z.shape
     app = opened(case, "mix")
     drawn = figures(app)["output-weights"]
     bars, maps, (sums,) = drawn["data"][:n], drawn["data"][n : 2 * n], drawn["data"][2 * n :]
     raw = double(module.out.weight).T  # PyTorch keeps it as [out, in]
-    np.testing.assert_allclose([array(each["x"]) for each in bars], [each["z"] for each in heads], atol=2e-4)
+    np.testing.assert_allclose([array(each["x"]) for each in bars], found.z, atol=2e-4)
     for head, (bar, cells) in enumerate(zip(bars, maps, strict=True)):
         rows = range(head * d, (head + 1) * d)
         assert array(bar["y"]).tolist() == list(rows)
@@ -133,44 +124,38 @@ def test_each_number_of_z_meets_its_row_of_w_o_and_the_columns_add_up_to_the_out
 @pytest.mark.daily(3)
 @EACH
 def test_rows_shares_and_title_are_those_of_the_weights(case):
-    module, heads, _ = truth(case)
+    _, found = truth(case)
     app = opened(case)
     drawn = figures(app)
     rows = drawn["head-attention"]["data"]
-    pattern, visible, written = (np.array([each[name] for each in heads]) for name in ("pattern", "visible", "written"))
-    np.testing.assert_allclose(array(rows[0]["z"]), np.where(visible, pattern, np.nan), atol=1e-4)
+    visible = np.broadcast_to(found.visible, found.pattern.shape)
+    np.testing.assert_allclose(array(rows[0]["z"]), np.where(visible, found.pattern, np.nan), atol=1e-4)
     assert (len(rows) == 2) == (not visible.all())
     if len(rows) == 2:
         np.testing.assert_array_equal(np.isfinite(array(rows[1]["z"])), ~visible)
     cells, bars = drawn["head-vectors"]["data"]
-    bias = double(module.out.bias)
-    expected = np.vstack([written, bias, written.sum(axis=0) + bias])
-    np.testing.assert_allclose(array(cells["z"]), expected, atol=2e-4)
-    lengths = np.sqrt((written**2).sum(axis=1))
-    np.testing.assert_allclose(array(bars["x"]), lengths / lengths.sum(), atol=1e-4)
+    np.testing.assert_allclose(array(cells["z"]), np.vstack([found.written, found.bias, found.out]), atol=2e-4)
+    np.testing.assert_allclose(array(bars["x"]), found.shares, atol=1e-4)
     title = app.title[0].value
-    if len(heads) == 1:
-        assert title == f"There is one head: all {module.d_head} numbers stay together, and it alone writes."
+    n, d = found.z.shape
+    if n == 1:
+        assert title == f"There is one head: all {d} numbers stay together, and it alone writes."
     else:
-        whole = len(heads) * module.d_head
-        assert title.startswith(f"{whole} = {len(heads)} × {module.d_head}: head {lengths.argmax()} writes the longest")
+        assert title.startswith(f"{n * d} = {n} × {d}: head {found.lengths.argmax()} writes the longest")
         said = next(each.value for each in app.caption if "cancel each other" in each.value)
         numbers = re.findall(r"add up to (\d+\.\d\d), but the output has length (\d+\.\d\d)", said)[0]
-        expected = lengths.sum(), np.sqrt((expected[-1] ** 2).sum())
+        expected = found.lengths.sum(), np.linalg.norm(found.out)
         np.testing.assert_allclose(np.array(numbers, dtype=float), expected, atol=0.006)
 
 
 def test_512_numbers_in_8_heads_are_those_of_an_untrained_model():
-    model = build(WIDE).eval()
-    question = WIDE.build_task().example.tolist()
-    tokens = torch.tensor([[*question, 10, *question[:0:-1]]])
-    assert tokens.shape[1] == 60
+    task = WIDE.build_task()
+    found = look_at_all_heads(build(WIDE).eval(), task, task.example, "decoder.0.self_attention", 32)
+    assert len(found.queries) == 60
     app = open_page("block", run="reverse", wide="1", wide_query="33", joint="attend")
     heights, _ = columns(app)
     assert heights.shape == (8, 64)
-    for head in (0, 5):
-        right = by_hand(model, tokens, None, Head("decoder.0.self_attention", head), 32)
-        np.testing.assert_allclose(heights[head], right["z"], atol=2e-4)
+    np.testing.assert_allclose(heights, found.z, atol=2e-4)
     assert app.title[0].value.startswith("Untrained, 512 = 8 × 64: head ")
     app = app.toggle(key="control-wide").set_value(False).run()
     assert not app.exception
