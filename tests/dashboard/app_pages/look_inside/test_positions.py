@@ -151,7 +151,7 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
+@pytest.mark.parametrize("run", ["reverse-aligned", "reverse", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
     app = open_page("positions", {"code": True}, run=run, encoding="none")
     assert len(app.code) >= 2
