@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.payload import unpack
 from dashboard.frame.training_panel import FOLD
 from dashboard.view.pages import PAGES
+from tests.kit.heads_by_hand import read_by_hand
 from tests.kit.waiting import PATIENCE
 from transformer import checkpoints, compiled_reverser
 from transformer.compiled import compiled_config
@@ -50,6 +52,17 @@ def open_page(page: str = "overview", state: Mapping[str, Any] | None = None, **
     app.switch_page(PAGES[page].script).run()
     assert not app.exception
     return app
+
+
+@lru_cache(maxsize=8)
+def page_to_read(page: str, **query: str) -> AppTest:
+    """The same, run once for several tests that read it: none of them operates it."""
+    return open_page(page, **query)
+
+
+def words(app: AppTest) -> str:
+    """What a page says in paragraphs and captions, as it is read."""
+    return shown(" ".join(each.value for each in (*app.markdown, *app.caption)))
 
 
 def link(app: AppTest) -> dict[str, str]:
@@ -127,6 +140,15 @@ def answer(model: Transformer, config: RunConfig, question: list[int]) -> list[i
             logits = model(torch.tensor([[SEP, *said]]), x)
         said.append(int(logits[0, -1].argmax()))
     return said
+
+
+def sample(run: str, step: int | None = None) -> tuple[Transformer, RunConfig, torch.Tensor, torch.Tensor | None]:
+    """A run's network, and its example as it reads it, its own words in place of the answer: tokens and source."""
+    model, config = network(run, step)
+    if config.task.task == "text":
+        task = config.build_task()
+        return model, config, torch.tensor([[task.separator, *task.example[:-1]]]), None
+    return model, config, *read_by_hand(config.task.task, PI, answer(model, config, PI))
 
 
 def counted(model: Transformer, config: RunConfig, sequences: int = 4096) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tests.kit.foreign.hugging_face import given, made
+from tests.kit.foreign.modules import HEADS, WIDTH, ByHand, Causal, Fused, Grouped, Mine, at_once, left_as_it_was
 from tests.kit.gpu.devices import ON_EVERY_DEVICE, present
 from tests.kit.numbers.rounding import near
 from tests.kit.runs import tiny
@@ -22,52 +21,14 @@ from transformer.capturing.changes import ChangeError
 from transformer.edits import OverrideMask
 from transformer.edits.heads.zero import AblateHead
 
-WIDTH, HEADS, TOKENS = 8, 2, 5
+TOKENS = 5
 CAUSAL = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
 BLIND = CAUSAL.clone()
 BLIND[2] = False
 """Query 2 may see nothing."""
 
 
-class Mine(nn.Module):
-    """Attention of somebody's own with a residual connection; each kind attends in another way."""
-
-    def __init__(self, mask: Tensor | None = None) -> None:
-        super().__init__()
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.mask = mask
-
-    def forward(self, x: Tensor) -> Tensor:
-        query, key, value = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        return x + self.out(self.attend(query, key, value).transpose(1, 2).flatten(2))
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        raise NotImplementedError
-
-
-class Fused(Mine):
-    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return functional.scaled_dot_product_attention(query, key, value, self.mask)
-
-
-class Causal(Mine):
-    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-
-
-class Grouped(Mine):
-    """One key and one value for all heads."""
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return functional.scaled_dot_product_attention(query, key[:, :1], value[:, :1], self.mask, enable_gqa=True)
-
-
-class ByHand(Mine):
-    def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        if self.mask is not None:
-            scores = scores.masked_fill(~self.mask, -1e9)
-        return scores.softmax(dim=-1) @ value
+EACH = pytest.mark.parametrize("kind", [Fused, Causal, Grouped, ByHand])
 
 
 class Model(nn.Module):
@@ -80,8 +41,8 @@ class Model(nn.Module):
         return self.second(self.first(x))
 
 
-def read(length: int = TOKENS) -> Tensor:
-    return torch.randn(3, length, WIDTH, generator=torch.Generator().manual_seed(1))
+def read() -> Tensor:
+    return torch.randn(3, TOKENS, WIDTH, generator=torch.Generator().manual_seed(1))
 
 
 @contextmanager
@@ -140,7 +101,7 @@ def test_removing_a_head_of_hugging_faces_is_zeroing_what_its_projection_reads(k
     assert torch.equal(z[:, [0, 1, 3]], before[:, [0, 1, 3]])
 
 
-@pytest.mark.parametrize("kind", [Fused, Causal, Grouped, ByHand])
+@EACH
 def test_removing_a_head_of_somebodys_own_is_zeroing_what_its_projection_reads(kind: type[Mine]) -> None:
     model, x = Model(kind), read()
     for head in range(HEADS):
@@ -148,6 +109,9 @@ def test_removing_a_head_of_somebodys_own_is_zeroing_what_its_projection_reads(k
             expected = called(model, x)
         changed = capture_changed(model, Change(frozenset({("first", head)})), x)
         assert changed.output == near(expected)
+    with zeroed(model.first.out, 0, 4), zeroed(model.second.out, 1, 4):
+        expected = called(model, x)
+    assert capture_changed(model, Change(frozenset({("first", 0), ("second", 1)})), x).output == near(expected)
     everything = frozenset((name, head) for name in ("first", "second") for head in range(HEADS))
     expected = x + model.first.out.bias + model.second.out.bias
     torch.testing.assert_close(capture_changed(model, Change(everything), x).output, expected)
@@ -179,7 +143,7 @@ def test_removing_a_head_of_pytorchs_own_takes_its_columns_of_w_o(settings: dict
         torch.testing.assert_close(without(0), (functional.linear(z, model.out_proj.weight[:, d:]) + bias).detach())
 
 
-@pytest.mark.parametrize("kind", [Fused, Causal, Grouped, ByHand])
+@EACH
 @ON_EVERY_DEVICE
 def test_a_model_is_changed_where_it_is(kind: type[Mine], where: str) -> None:
     change = Change(frozenset({("first", 0)}), mask=BLIND)
@@ -193,13 +157,6 @@ def test_a_model_is_changed_where_it_is(kind: type[Mine], where: str) -> None:
     assert seen.keys() == expected.sites.keys()
     for site, value in seen.items():
         assert value.float() == near(expected[site].float()), site
-
-
-def test_two_heads_of_two_modules_are_removed_at_once() -> None:
-    model, x = Model(Fused), read()
-    with zeroed(model.first.out, 0, 4), zeroed(model.second.out, 1, 4):
-        expected = called(model, x)
-    assert capture_changed(model, Change(frozenset({("first", 0), ("second", 1)})), x).output == near(expected)
 
 
 def test_the_second_call_of_a_module_is_changed_by_its_name() -> None:
@@ -231,7 +188,7 @@ def test_one_head_of_three_axes_is_removed() -> None:
 
 
 @pytest.mark.parametrize("mask", [CAUSAL, BLIND], ids=["causal", "blind"])
-@pytest.mark.parametrize("kind", [Fused, Causal, Grouped, ByHand])
+@EACH
 def test_a_mask_is_what_the_model_with_this_mask_computes(kind: type[Mine], mask: Tensor) -> None:
     """A query that may see nothing gets zeros, whatever PyTorch makes of a softmax over nothing."""
     changed = capture_changed(Model(kind), Change(mask=mask), read())
@@ -302,18 +259,6 @@ def test_a_mask_is_what_hugging_faces_model_makes_of_one_in_four_axes(kind: str)
     assert all(torch.equal(changed[f"{name}.mask"], mask.expand(2, 4, 12, 12)) for name in changed.attentions())
 
 
-def test_a_causal_mask_makes_bert_causal() -> None:
-    """A later token cannot change what is put out before it."""
-    model, causal = made("BertModel"), Change(mask=torch.ones(12, 12, dtype=torch.bool).tril())
-    tokens = given("BertModel")["input_ids"]
-    other = tokens.clone()
-    other[:, 8:] = 3
-    one, two = (capture_changed(model, causal, input_ids=each).output[0] for each in (tokens, other))
-    assert torch.equal(one[:, :8], two[:, :8])
-    free, freely = (capture(model, input_ids=each).output[0] for each in (tokens, other))
-    assert not torch.allclose(free[:, :8], freely[:, :8])
-
-
 def test_t5_keeps_its_position_bias_under_a_mask_and_other_lengths_their_own() -> None:
     model, question = made("T5Model"), given("T5Model")
     mask = torch.ones(12, 12, dtype=torch.bool).tril()
@@ -370,11 +315,7 @@ def test_a_bias_beside_the_mask_stays() -> None:
         (Model(Fused), Change(frozenset({("third", 0)})), "Head 0 of third was not removed"),
         (Model(Fused), Change(frozenset({("first", 2)})), "first has no head 2: its heads are 0 to 1."),
         (Model(ByHand), Change(frozenset({("first", -1)})), "first has no head -1"),
-        (
-            Model(Fused),
-            Change(mask=torch.ones(4, 4, dtype=torch.bool)),
-            "with 4 queries and 4 keys: the mask met nothing",
-        ),
+        (Model(Fused), Change(mask=CAUSAL[1:, 1:]), "with 4 queries and 4 keys: the mask met nothing"),
         (Model(ByHand, CAUSAL), Change(mask=~CAUSAL), "first adds its mask to other numbers"),
         (
             Model(Fused, torch.ones(TOKENS, TOKENS).masked_fill(~CAUSAL, -1e9)),
@@ -391,11 +332,9 @@ def test_a_change_that_meets_nothing_or_cannot_be_made_is_an_error(model, change
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
 def test_nested_tensors_are_named_as_what_cannot_be_changed() -> None:
     ragged = torch.nested.nested_tensor([torch.randn(3, 2, 4), torch.randn(5, 2, 4)], layout=torch.jagged)
-    ragged = ragged.transpose(1, 2)
+    three, change = [ragged.transpose(1, 2)] * 3, Change(frozenset({("attention", 0)}))
     with pytest.raises(ChangeError, match="attention cannot be changed: its sequences are nested tensors"):
-        capture_changed(
-            functional.scaled_dot_product_attention, Change(frozenset({("attention", 0)})), ragged, ragged, ragged
-        )
+        capture_changed(functional.scaled_dot_product_attention, change, *three)
 
 
 def test_a_long_name_is_shortened() -> None:
@@ -411,18 +350,14 @@ def test_nothing_stays_changed_also_after_an_exception() -> None:
     unmet = Change(frozenset({("transformer.h.0.attn", 0), ("nowhere", 0)}))
     in_the_middle = Change(frozenset({("transformer.h.0.attn", 0), ("transformer.h.1.attn", 9)}))
     model, question = made("GPT2LMHeadModel").train(), given("GPT2LMHeadModel")
-    state = {name: dict(vars(module)) for name, module in model.named_modules()}
-    weights = {name: value.clone() for name, value in model.state_dict().items()}
     before, kernel = capture(model, **question), model.config._attn_implementation
-    for raises in (unmet, in_the_middle):
-        with pytest.raises(ChangeError):
-            capture_changed(model, raises, **question)
+    with left_as_it_was(model):
+        for raises in (unmet, in_the_middle):
+            with pytest.raises(ChangeError):
+                capture_changed(model, raises, **question)
     assert torch.equal(capture(model, **question).output.logits, before.output.logits)
-    assert {name: dict(vars(module)) for name, module in model.named_modules()} == state
-    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
     assert model.config._attn_implementation == kernel
     assert hugging_face.LOOKING.get() is None
-    assert torch.overrides._get_current_function_mode() is None
 
 
 def test_without_a_change_everything_is_as_it_was() -> None:
@@ -450,25 +385,13 @@ def test_two_threads_change_one_model_at_once_and_do_not_meet(foreign: bool) -> 
     def out(seen) -> Tensor:
         return seen.output if isinstance(seen.output, Tensor) else seen.output[0]
 
-    expected = [out(job()) for job in jobs]
-    assert expected[0] != near(expected[1])
-    assert expected[0] != near(expected[2])
-    found: list[list[Tensor]] = [[] for _ in jobs]
-    together = threading.Barrier(len(jobs))
-
-    def work(number: int) -> None:
-        together.wait()
-        for _ in range(10):
-            found[number].append(out(jobs[number]()))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for all_of_it, one in zip(found, expected, strict=True):
-        assert len(all_of_it) == 10
-        assert all(each == near(one) for each in all_of_it)  # several threads may add up in another order
+    expected = [job() for job in jobs]
+    assert out(expected[0]) != near(out(expected[1]))
+    assert out(expected[0]) != near(out(expected[2]))
+    for all_of_it, one in zip(at_once(jobs, 5), expected, strict=True):
+        for each in all_of_it:
+            assert out(each) == near(out(one))  # several threads may add up in another order
+            assert all(each[f"{name}.pattern"] == near(one[f"{name}.pattern"]) for name in one.attentions())
 
 
 # --- our own models, by their edits

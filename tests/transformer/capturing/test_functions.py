@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 
 import pytest
 import torch
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.kit.foreign.modules import ByHand, Causal, Fused, Mine, left_as_it_was
 from tests.kit.runs import tiny
 from transformer import capture
 from transformer.attention import masked_softmax
@@ -19,41 +19,13 @@ from transformer.model import build
 from transformer.observation import observe
 
 
-class Fused(nn.Module):
-    """Attention as nanoGPT calls it, in our own words."""
-
-    def __init__(self, heads: int = 2, width: int = 8, **asked) -> None:
-        super().__init__()
-        self.heads, self.asked = heads, asked
-        self.qkv = nn.Linear(width, 3 * width)
-        self.dropout = nn.Dropout(0.5)
-
-    def forward(self, x: Tensor) -> Tensor:
-        query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        z = functional.scaled_dot_product_attention(query, key, value, **self.asked)
-        return self.dropout(x + z.transpose(1, 2).flatten(2))
-
-
-class ByHand(Fused):
-    """The same, written out."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        query, key, value = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
-        pattern = functional.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
-        return self.dropout(x + (pattern @ value).transpose(1, 2).flatten(2))
-
-
 def by_hand(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
     """One query at a time, one head at a time: softmax over the keys it may see."""
     pattern = torch.zeros(*query.shape[:-1], key.shape[-2])
     for b, h, i in torch.cartesian_prod(*(torch.arange(n) for n in query.shape[:3])).tolist():
         seen = mask[b, h, i].nonzero().flatten()
-        if len(seen):
-            pattern[b, h, i, seen] = torch.tensor(
-                [math.exp(float(query[b, h, i] @ key[b, h, j]) * scale) for j in seen]
-            ) / sum(math.exp(float(query[b, h, i] @ key[b, h, j]) * scale) for j in seen)
+        powers = [math.exp(float(query[b, h, i] @ key[b, h, j]) * scale) for j in seen]
+        pattern[b, h, i, seen] = torch.tensor([each / sum(powers) for each in powers])
     return pattern
 
 
@@ -102,16 +74,13 @@ def test_a_mask_of_low_numbers_is_a_mask_and_the_pattern_is_what_the_kernel_comp
 
 
 @pytest.mark.parametrize("kind", [Fused, ByHand])
-def test_results_are_the_same_to_the_bit_and_nothing_is_left_behind(kind: type[Fused]) -> None:
+def test_results_are_the_same_to_the_bit_and_nothing_is_left_behind(kind: type[Mine]) -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(kind(is_causal=True), kind(is_causal=True))
+    model = nn.Sequential(kind(), kind())
     model[0].eval()  # one part frozen, the other in training
     x = torch.randn(3, 5, 8)
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    state = {name: dict(vars(module)) for name, module in model.named_modules()}
-    seen = capture(model, x)
-    assert {name: dict(vars(module)) for name, module in model.named_modules()} == state
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    with left_as_it_was(model):
+        seen = capture(model, x)
     assert seen.attentions() == ("0", "1")
     assert not seen.unseen
     with torch.no_grad():
@@ -120,11 +89,11 @@ def test_results_are_the_same_to_the_bit_and_nothing_is_left_behind(kind: type[F
 
 def test_two_ways_to_write_one_attention_are_seen_alike() -> None:
     torch.manual_seed(0)
-    fused, written = Fused(is_causal=True), ByHand()
+    fused, written = Causal(), ByHand(torch.ones(5, 5, dtype=torch.bool).tril())
     written.load_state_dict(fused.state_dict())
     x = torch.randn(3, 5, 8)
     one, other = capture(fused, x), capture(written, x)
-    torch.testing.assert_close(one["Fused.pattern"], other["ByHand.pattern"])
+    torch.testing.assert_close(one["Causal.pattern"], other["ByHand.pattern"])
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True:UserWarning")
@@ -222,22 +191,13 @@ def test_what_cannot_be_seen_is_named() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x.cumsum(1)
 
-    class Model(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = Fused(), KernelAttention()
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.second(self.first(x))
-
-    seen = capture(Model(), torch.randn(1, 3, 8))
-    assert seen.attentions() == ("first",)
+    seen = capture(nn.Sequential(Fused(), KernelAttention()), torch.randn(1, 3, 8))
+    assert seen.attentions() == ("0",)
     (sentence,) = seen.unseen
-    assert sentence.startswith("second (KernelAttention): no attention was seen in it.")
-    ragged = torch.nested.nested_tensor([torch.randn(3, 2, 4), torch.randn(5, 2, 4)], layout=torch.jagged).transpose(
-        1, 2
-    )
-    (sentence,) = capture(functional.scaled_dot_product_attention, ragged, ragged, ragged).unseen
+    assert sentence.startswith("1 (KernelAttention): no attention was seen in it.")
+    ragged = torch.nested.nested_tensor([torch.randn(3, 2, 4), torch.randn(5, 2, 4)], layout=torch.jagged)
+    three = [ragged.transpose(1, 2)] * 3
+    (sentence,) = capture(functional.scaled_dot_product_attention, *three).unseen
     assert "nested tensors" in sentence
 
 
@@ -248,35 +208,8 @@ def test_an_exception_leaves_nothing_behind() -> None:
             raise ZeroDivisionError("theirs")
 
     model = Breaks().train()
-    with pytest.raises(ZeroDivisionError, match="theirs"):
+    with left_as_it_was(model), pytest.raises(ZeroDivisionError, match="theirs"):
         capture(model, torch.randn(1, 3, 8))
-    assert all(module.training for module in model.modules())
-    assert torch.overrides._get_current_function_mode() is None
-
-
-def test_threads_capture_at_once_and_see_their_own() -> None:
-    torch.manual_seed(0)
-    models, x = [Fused(), Fused()], torch.randn(2, 3, 8)
-    expected = [capture(model, x) for model in models]
-    found: dict[int, list] = {0: [], 1: [], 2: []}
-    together = threading.Barrier(3)
-
-    def work(number: int) -> None:
-        together.wait()
-        for _ in range(20):
-            found[number].append(capture(models[number % 2], x))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in found]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number, all_of_it in found.items():
-        assert len(all_of_it) == 20
-        for seen in all_of_it:
-            assert seen.attentions() == ("Fused",)
-            torch.testing.assert_close(seen["Fused.pattern"], expected[number % 2]["Fused.pattern"])
-            torch.testing.assert_close(seen.output, expected[number % 2].output)
 
 
 def test_half_precision_is_opened_in_single() -> None:

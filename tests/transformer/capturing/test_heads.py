@@ -17,20 +17,17 @@ from transformer.capturing.record import Captured, CaptureError
 from transformer.config import RunConfig, TaskConfig
 
 TOKENS = tuple("abcdefghijkl")
+
+
+def sites(stack: str, *kinds: str) -> list[str]:
+    return [f"{stack}.{layer}.{kind}" for layer in (0, 1) for kind in kinds]
+
+
+CROSSING = sites("decoder", "self_attention", "cross_attention")
 OURS = {
-    "GPT2LMHeadModel": ["decoder.0.self_attention", "decoder.1.self_attention"],
-    "LlamaForCausalLM": ["decoder.0.self_attention", "decoder.1.self_attention"],
-    "MistralForCausalLM": ["decoder.0.self_attention", "decoder.1.self_attention"],
-    "BertModel": ["encoder.0.self_attention", "encoder.1.self_attention"],
-    "ViTModel": ["encoder.0.self_attention", "encoder.1.self_attention"],
-    "T5Model": [
-        "encoder.0.self_attention",
-        "encoder.1.self_attention",
-        "decoder.0.self_attention",
-        "decoder.0.cross_attention",
-        "decoder.1.self_attention",
-        "decoder.1.cross_attention",
-    ],
+    **dict.fromkeys(("GPT2LMHeadModel", "LlamaForCausalLM", "MistralForCausalLM"), sites("decoder", "self_attention")),
+    **dict.fromkeys(("BertModel", "ViTModel"), sites("encoder", "self_attention")),
+    "T5Model": sites("encoder", "self_attention") + CROSSING,
 }
 
 
@@ -148,7 +145,7 @@ def test_two_lengths_are_cross_attention_and_pytorchs_decoder_has_it_by_its_name
     x = torch.randn(1, 4, 8)
     for read in (x, torch.randn(1, 4, 8)):
         seen = capture(nn.TransformerDecoder(layer, 2), x, read, tgt_mask=torch.ones(4, 4, dtype=torch.bool).triu(1))
-        assert list(modules(seen)) == OURS["T5Model"][2:]
+        assert list(modules(seen)) == CROSSING
     np.testing.assert_array_equal(attentions(seen, "abcd")["decoder.0.self_attention"].mask, np.tri(4, dtype=bool))
 
 

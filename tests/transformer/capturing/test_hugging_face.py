@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import transformers
 from torch import Tensor, nn
 
 from tests.kit.foreign.hugging_face import KINDS, SMALL, WORDS, given, made
+from tests.kit.foreign.modules import at_once, left_as_it_was
 from transformer import capture
 from transformer.attention import masked_softmax
 from transformer.capturing import hugging_face
@@ -87,20 +87,14 @@ def test_a_window_and_padding_are_masks(folders: Path) -> None:
 def test_the_model_is_afterwards_what_it_was(folders: Path, kernel: str) -> None:
     kind = "T5Model"
     model = opened(folders, kind, kernel).train()
-    state = {name: dict(vars(module)) for name, module in model.named_modules()}
     settings = json.dumps(model.config.to_dict(), default=str)
 
-    def chosen() -> list[str]:
-        return [each.config._attn_implementation for each in model.modules() if hasattr(each, "config")]
-
-    before = chosen()
-    capture(model, **given(kind))
-    with pytest.raises(Exception, match="input_ids"):
-        capture(model, decoder_input_ids=given(kind)["decoder_input_ids"])
-    assert chosen() == before
-    assert set(before) == {kernel}
+    with left_as_it_was(model):
+        capture(model, **given(kind))
+        with pytest.raises(Exception, match="input_ids"):
+            capture(model, decoder_input_ids=given(kind)["decoder_input_ids"])
+    assert {each.config._attn_implementation for each in model.modules() if hasattr(each, "config")} == {kernel}
     assert json.dumps(model.config.to_dict(), default=str) == settings
-    assert {name: dict(vars(module)) for name, module in model.named_modules()} == state
 
 
 def test_a_model_within_a_model_of_ones_own_is_seen(folders: Path) -> None:
@@ -181,32 +175,15 @@ def test_others_may_use_the_same_model_meanwhile(folders: Path) -> None:
     model, other = opened(folders, kind, "sdpa"), opened(folders, "GPT2LMHeadModel", "sdpa")
     here, there = given(kind), given("GPT2LMHeadModel")
     short = {name: value[:, :7] for name, value in here.items()}
-    jobs = [(model, here), (model, short), (other, there)]
-    expected = [capture(*job[:1], **job[1]) for job in jobs]
-    found: list[list[Captured]] = [[] for _ in jobs]
-    together = threading.Barrier(len(jobs) + 1)
-    failed: list[Exception] = []
+    asked = [(model, here), (model, short), (other, there)]
+    expected = [capture(one, **question) for one, question in asked]
 
-    def work(number: int) -> None:
-        together.wait()
-        try:
-            for _ in range(10):
-                if number == len(jobs):
-                    with torch.no_grad():
-                        torch.testing.assert_close(model(**here).logits, expected[0].output.logits)
-                else:
-                    found[number].append(capture(jobs[number][0], **jobs[number][1]))
-        except Exception as error:
-            failed.append(error)
+    def plainly() -> None:
+        with torch.no_grad():
+            torch.testing.assert_close(model(**here).logits, expected[0].output.logits)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(jobs) + 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
-    for all_of_it, one in zip(found, expected, strict=True):
-        assert len(all_of_it) == 10
+    jobs = [lambda one=one, question=question: capture(one, **question) for one, question in asked]
+    for all_of_it, one in zip(at_once([*jobs, plainly]), expected, strict=False):
         for seen in all_of_it:
             for pattern, known in zip(patterns(seen), patterns(one), strict=True):
                 torch.testing.assert_close(pattern, known)

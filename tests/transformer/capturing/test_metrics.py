@@ -90,9 +90,8 @@ def test_an_even_head_by_hand() -> None:
 def test_what_nobody_is_asked_is_nan() -> None:
     alone = measured(SELF, mask=np.eye(N, dtype=bool))  # no query has a choice
     assert all(np.isnan(values).all() for values in alone.values())
-    different = measure(
-        {"encoder.0.self_attention": attention(np.eye(3)[None], names="abc")}, (1, 2, 3), tuple("abc"), ()
-    )
+    heads = {"encoder.0.self_attention": attention(np.eye(3)[None], names="abc")}
+    different = measure(heads, (1, 2, 3), tuple("abc"), ())
     assert np.isnan([different[name][0] for name in ("same", "separator", "punctuation")]).all()
     assert different["self"] == 1
 
@@ -124,46 +123,38 @@ def test_another_stack_and_a_class_token_are_not_taken_for_the_tokens() -> None:
     assert measure(heads, TOKENS, NAMES, SEPARATORS)["same"] == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        (".", True),
-        (" ,", True),
-        ("##-", True),
-        ("...", True),
-        ("a.", False),
-        ("##s", False),
-        (" ", False),
-        ("$", False),
-    ],
-)
-def test_punctuation_is_what_has_nothing_else(name: str, counts: bool) -> None:
-    heads = {"encoder.0.self_attention": attention(np.full((1, 3, 3), 1 / 3), names=("a", "b", name))}
-    found = measure(heads, (1, 2, 3), ("a", "b", name), ())["punctuation"]
-    assert (found == pytest.approx(1 / 3)) if counts else np.isnan(found[0])
+def test_punctuation_is_what_has_nothing_else() -> None:
+    def share(name: str) -> float:
+        heads = {"encoder.0.self_attention": attention(np.full((1, 3, 3), 1 / 3), names=("a", "b", name))}
+        return float(measure(heads, (1, 2, 3), ("a", "b", name), ())["punctuation"][0])
+
+    np.testing.assert_allclose([share(name) for name in (".", " ,", "##-", "...")], 1 / 3)
+    assert np.isnan([share(name) for name in ("a.", "##s", " ", "$")]).all()
 
 
 # --- induction
 
 
+TAKEN = [101, 5, 6, 7, 5, 8, 9, 10, 5, 6, 7, 5, 8, 9, 10]
+
+
 @pytest.mark.parametrize(
-    ("most", "expected"),
+    ("tokens", "most", "expected"),
     [
-        (100, ([101, 5, 6, 7, 5, 8, 9, 10, 5, 6, 7, 5, 8, 9, 10], 7)),
-        (15, ([101, 5, 6, 7, 5, 8, 9, 10, 5, 6, 7, 5, 8, 9, 10], 7)),
-        (14, ([101, 5, 6, 7, 5, 8, 9, 5, 6, 7, 5, 8, 9], 6)),
-        (2, ([101], 0)),
-        (0, ([101], 0)),
+        (TOKENS, 100, (TAKEN, 7)),
+        (TOKENS, 15, (TAKEN, 7)),
+        (TOKENS, 14, ([101, 5, 6, 7, 5, 8, 9, 5, 6, 7, 5, 8, 9], 6)),
+        (TOKENS, 2, ([101], 0)),
+        (TOKENS, 0, ([101], 0)),
+        ((101, 102), 20, ([101, 102], 0)),
+        ((), 20, ([], 0)),
+        ((1, 2), 20, ([1, 2, 1, 2], 2)),
     ],
 )
-def test_a_passage_twice_without_its_separators(most: int, expected: tuple[list[int], int]) -> None:
-    assert repeated(TOKENS, SEPARATORS, most) == expected
-
-
-def test_a_passage_of_separators_alone_or_of_nothing_repeats_nothing() -> None:
-    assert repeated((101, 102), SEPARATORS, 20) == ([101, 102], 0)
-    assert repeated((), SEPARATORS, 20) == ([], 0)
-    assert repeated((1, 2), (), 20) == ([1, 2, 1, 2], 2)
+def test_a_passage_twice_without_its_separators(
+    tokens: tuple[int, ...], most: int, expected: tuple[list[int], int]
+) -> None:
+    assert repeated(tokens, SEPARATORS, most) == expected
 
 
 BLOCK = 4

@@ -36,48 +36,37 @@ class CausalSelfAttention(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
-        self.c_proj = nn.Linear(config.n_embd, config.n_embd)
         self.n_head = config.n_head
 
     def forward(self, x):
         B, T, C = x.size()
         q, k, v = (each.view(B, T, self.n_head, -1).transpose(1, 2) for each in self.c_attn(x).split(C, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=None, dropout_p=0, is_causal=True)
-        return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0, is_causal=True).transpose(1, 2).reshape(B, T, C)
 
 
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.ln_1, self.attn = nn.LayerNorm(config.n_embd), CausalSelfAttention(config)
-        self.ln_2, self.mlp = nn.LayerNorm(config.n_embd), nn.Linear(config.n_embd, config.n_embd)
 
     def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
-        return x + self.mlp(self.ln_2(x))
+        return x + self.attn(self.ln_1(x))
 
 
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
-        self.transformer = nn.ModuleDict(dict(
-            wte=nn.Embedding(config.vocab_size, config.n_embd),
-            wpe=nn.Embedding(config.block_size, config.n_embd),
-            h=nn.ModuleList([Block(config) for _ in range(config.n_layer)]),
-            ln_f=nn.LayerNorm(config.n_embd),
-        ))
+        wte, wpe = nn.Embedding(config.vocab_size, config.n_embd), nn.Embedding(config.block_size, config.n_embd)
+        h = nn.ModuleList([Block(config) for _ in range(config.n_layer)])
+        self.transformer = nn.ModuleDict(dict(wte=wte, wpe=wpe, h=h))
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
 
     def forward(self, idx, targets=None):
         x = self.transformer.wte(idx) + self.transformer.wpe(torch.arange(idx.size(1)))
         for block in self.transformer.h:
             x = block(x)
-        x = self.transformer.ln_f(x)
-        if targets is None:
-            return self.lm_head(x[:, [-1], :]), None
-        logits = self.lm_head(x)
-        return logits, F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
+        return self.lm_head(x[:, [-1], :]), None
 '''
 BUILD = """
 import torch
@@ -147,21 +136,21 @@ def test_a_tokenizer_in_its_way_comes_with_it(written: Written) -> None:
     written("nano_model", NANO)
     written("my_nano", BUILD.format(nano="nano_model"))
     one = built("my_nano:with_letters")
-    assert one.says == "text"
     given = one.given("ab\ncd")
-    assert given.tokens == (2, 3, 0, 4, 5)
-    assert given.names == ("a", "b", "↵", "c", "d")
+    assert (one.says, given.tokens, given.names) == ("text", (2, 3, 0, 4, 5), ("a", "b", "↵", "c", "d"))
     assert one.decode(given.tokens) == "ab\ncd"
 
 
 def test_a_model_of_transformers_with_its_tokenizer_is_read_as_one_from_a_folder(written: Written) -> None:
     code = """
-    from tests.kit.foreign.folders import SPECIAL, byte_level, made
-    import transformers
-    def build():
-        return made("GPT2LMHeadModel"), transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(), **SPECIAL[byte_level])
-    """  # noqa: E501
-    written("my_gpt2", code.replace("\n    ", "\n"))
+import transformers
+from tests.kit.foreign.folders import SPECIAL, byte_level, made
+
+def build():
+    words = transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(), **SPECIAL[byte_level])
+    return made("GPT2LMHeadModel"), words
+"""
+    written("my_gpt2", code)
     one = built("my_gpt2:build")
     assert one.says == "text"
     assert one.given("The king").separators == {0}

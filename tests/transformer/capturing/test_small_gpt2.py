@@ -1,12 +1,9 @@
-"""A GPT-2 of Hugging Face's that means something, opened as a folder of a stranger: what it reports, and its habits."""
+"""A GPT-2 of Hugging Face's that means something, opened as a folder of a stranger: its habits."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
-import transformers
 
 from tests.kit.foreign import small_gpt2
 from transformer import capture
@@ -18,13 +15,8 @@ pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_gpt2.saved(tmp_path_factory.mktemp("models") / "small-gpt2")
-
-
-@pytest.fixture(scope="module")
-def opened(folder: Path) -> Foreign:
-    return load(look(folder))
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Foreign:
+    return load(look(small_gpt2.saved(tmp_path_factory.mktemp("models") / "small-gpt2", steps=500)))
 
 
 def passages(one: Foreign) -> list[str]:
@@ -33,18 +25,6 @@ def passages(one: Foreign) -> list[str]:
     tokens = one.reader.tokenizer.encode(held_out)  # type: ignore[attr-defined]
     step = small_gpt2.WINDOW - 8
     return [one.decode(tokens[start : start + step]) for start in range(0, 10 * step, step)]
-
-
-def test_its_patterns_are_those_that_it_reports_itself(folder: Path, opened: Foreign) -> None:
-    eager = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager")
-    for passage in passages(opened)[:3]:
-        given = opened.given(passage)
-        with torch.no_grad():
-            expected = eager(*given.args, output_attentions=True)
-        seen = capture(opened.model, *given.args)
-        for site, reported in zip(seen.attentions(), expected.attentions, strict=True):
-            torch.testing.assert_close(seen[f"{site}.pattern"], reported, atol=1e-5, rtol=0)
-        torch.testing.assert_close(seen.output.logits, expected.logits, atol=1e-4, rtol=1e-5)
 
 
 def test_it_has_learned_more_than_how_common_each_token_is(opened: Foreign) -> None:
@@ -59,7 +39,7 @@ def test_it_has_learned_more_than_how_common_each_token_is(opened: Foreign) -> N
 
 
 def test_one_of_its_heads_reads_the_token_before(opened: Foreign) -> None:
-    """Measured: 0.41. A head that looks at all it may see alike would give it 0.07."""
+    """A head that looks at all it may see alike would give it 0.07."""
     shares, even = [], []
     for passage in passages(opened):
         given = opened.given(passage)

@@ -6,21 +6,15 @@ import re
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
 
 from dashboard.app_pages.look_inside.block import measured, norm
 from dashboard.app_pages.look_inside.block.figures.norm import STEPS, norm_panels
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
-from tests.kit.heads_by_hand import double, normed, read_by_hand
-from tests.kit.models import untrained
-from tests.kit.pages import PI, answer, array, figures, link, network, open_page, trace
+from tests.kit.heads_by_hand import double, normed
+from tests.kit.pages import PI, array, figures, link, network, open_page, sample, trace
 from tests.kit.waiting import PATIENCE
 from transformer import observe
-from transformer.analysis.batches import questions
-from transformer.config import TaskConfig
-from transformer.model import build
 
 DEPTHS = (2, 3)
 CASES = {
@@ -41,13 +35,8 @@ def _shallow(monkeypatch):
 
 
 def pass_of(run):
-    """Model, and every site of a pass over its sample, laid out here."""
-    model, config = network(run)
-    if config.task.task == "text":
-        task = config.build_task()
-        tokens, source = torch.tensor([[task.separator, *task.example[:-1]]]), None
-    else:
-        tokens, source = read_by_hand(config.task.task, PI, answer(model, config, PI))
+    """Model, and every site of a pass over its sample."""
+    model, _, tokens, source = sample(run)
     return model, observe(model, tokens, source=source)
 
 
@@ -60,7 +49,7 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     around = {"self_attention": "around_self", "cross_attention": "around_cross"}.get(kind, "around_feed_forward")
     layer = getattr(model.get_submodule(block), around).before
     app = open_page("block", run=run, part="norm", block=block, sublayer=kind, query=str(place))
-    mean, spread = sum(x) / len(x), np.sqrt(sum((each - sum(x) / len(x)) ** 2 for each in x) / len(x))
+    mean, spread = x.mean(), np.sqrt(((x - x.mean()) ** 2).mean())
     bars = [array(each["y"]) for each in figures(app)["norm"]["data"]]
     right = x, x - mean, (x - mean) / np.sqrt(spread**2 + 1e-5), normed(x, layer)
     for drawn, values in zip(bars, right, strict=True):
@@ -74,15 +63,12 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
     assert int(said[2]) == place
     assert float(said[3]) == pytest.approx(spread, abs=0.006)
     text = " ".join(each.value for each in app.markdown)
-    assert f"= {mean:.4f}" in text or f"= {mean + 1e-4:.4f}" in text or f"= {mean - 1e-4:.4f}" in text
+    assert any(f"= {mean + rounding:.4f}" in text for rounding in (-1e-4, 0, 1e-4))
     i = int(np.abs(x - mean).argmax())
-    whole = next(each.value for each in app.markdown if each.value.startswith(f"In dimension {i}, the one farthest"))
-    four = [float(each.replace(" ", "")) for each in re.findall(r"(?:(?<= )[-+] |-)?\d+\.\d{4}", whole)]
+    one, other = [each.value for each in app.markdown if each.value.startswith(f"In dimension {i}, ")]
+    four = [float(each.replace(" ", "")) for each in re.findall(r"(?:(?<= )[-+] |-)?\d+\.\d{4}", one)]
     np.testing.assert_allclose(four, [x[i], -mean, np.sqrt(spread**2 + 1e-5), right[2][i]], atol=2e-4)
-    rest = next(
-        each.value for each in app.markdown if each.value.startswith(f"In dimension {i}, ") and "gain" in each.value
-    )
-    four = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d{4}", rest)]
+    four = [float(each.replace("−", "-")) for each in re.findall(r"−?\d+\.\d{4}", other)]
     gain, shift = double(layer.weight)[i], double(layer.bias)[i]
     np.testing.assert_allclose(four, [right[2][i], gain, shift, right[3][i]], atol=2e-4)
 
@@ -90,16 +76,13 @@ def test_the_bars_and_the_sentences_are_the_formula(case):
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", ["reverse", "reverse-translate", "shakespeare"])
 def test_the_token_that_a_norm_changes_most_is_shown_first_and_its_mean_and_spread_are_said(run):
-    model, seen = pass_of(run)
-    crossed = run == "reverse-translate"
-    reads = {"self_attention": "resid_pre", "feed_forward": "resid_cross" if crossed else "resid_mid"}
-    stacks = [f"encoder.{i}" for i in range(len(model.encoder))] if crossed else []
+    _, seen = pass_of(run)
+    streams = {"self_attention": "resid_pre", "cross_attention": "resid_mid"}
     far = {}
-    for block in [*stacks, *(f"decoder.{i}" for i in range(len(model.decoder)))]:
-        own = reads | {"cross_attention": "resid_mid"} if crossed and block.startswith("decoder") else reads
-        if block.startswith("encoder"):
-            own = own | {"feed_forward": "resid_mid"}
-        for name, stream in own.items():
+    for block in (site.removesuffix(".resid_pre") for site in seen.sites if site.endswith(".resid_pre")):
+        crosses = f"{block}.resid_cross" in seen.sites
+        for name in ("self_attention", *(["cross_attention"] if crosses else []), "feed_forward"):
+            stream = streams.get(name, "resid_cross" if crosses else "resid_mid")
             for place, x in enumerate(double(seen[f"{block}.{stream}"])[0]):
                 far[block, name, place] = abs(x.mean()) + abs(x.std() - 1)
     block, name, place = max(far, key=far.__getitem__)
@@ -121,11 +104,8 @@ def test_the_token_that_a_norm_changes_most_is_shown_first_and_its_mean_and_spre
     if run == "shakespeare":
         read = [task.vocabulary[each] for each in (task.separator, *task.example[:-1])]
     stack, number = block.split(".")
-    where = f"{name.replace('_', '-')} of {f'{stack} block' if crossed else 'block'} {number}"
-    for each in (
-        app,
-        open_page("block", run=run, part="norm", block="decoder.0", sublayer="self_attention", query="2"),
-    ):
+    where = f"{name.replace('_', '-')} of {f'{stack} block' if run == 'reverse-translate' else 'block'} {number}"
+    for each in (app, there):
         (said,) = [found.value.replace("\\", "") for found in each.markdown if "The page opens where" in found.value]
         named = re.fullmatch(
             rf"The page opens where LayerNorm has most to do: '(.+)' at {place + 1}, {where}\. Its numbers are "
@@ -157,13 +137,10 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
         np.testing.assert_allclose([low, high], [values.mean() - values.std(), values.mean() + values.std()])
 
 
-@pytest.mark.daily(1)
 @pytest.mark.parametrize("residual", [True, False])
-def test_a_post_norm_model_normalises_the_sum(residual, tmp_path, monkeypatch):
-    untrained(tmp_path / "post", TaskConfig(length=4), norm="post", residual=residual)
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    monkeypatch.setattr("dashboard.models.menu.FIRST", "post")
-    app = open_page("block", run="post", part="norm", query="2")
+def test_a_post_norm_model_normalises_the_sum(residual, alone):
+    alone({"length": 4}, norm="post", residual=residual)
+    app = open_page("block", run="one", part="norm", query="2")
     after = array(figures(app)["norm"]["data"][3]["y"])
     assert after.mean() == pytest.approx(0, abs=1e-5)  # gain 1 and shift 0 before training
     assert after.std() == pytest.approx(1, abs=1e-3)
@@ -180,33 +157,22 @@ def test_a_model_without_norms_says_so_and_still_shows_where_norms_stand():
     assert {"norm-gradients", "norm-ratios"} <= set(figures(app))
 
 
-def test_the_gradients_are_those_of_pytorch():
-    app = open_page("block", run="reverse", part="norm")
-    ends = {}
+def test_the_gradients_of_models_that_differ_in_their_norm_are_drawn_and_divided():
+    app = open_page("block", run="compiled", part="norm")
+    gradients = measured.gradients(DEPTHS).result(PATIENCE)
+    ratios = {each: layers[0] / layers[-1] for each, layers in gradients.items()}
     for name, words in measured.NORMS.items():
-        for depth in DEPTHS:
-            config = measured.small(name, depth)
-            model, task = build(config).eval(), config.build_task()
-            batch, _ = questions(task, 64, 4, 0)
-            logits, answers = model(torch.from_numpy(batch.tokens)), batch.is_answer
-            functional.cross_entropy(logits[answers], torch.from_numpy(batch.targets)[answers]).backward()
-            norms = [
-                np.sqrt(sum(float((each.grad.double() ** 2).sum()) for each in block.parameters()))
-                for block in model.decoder
-            ]
-            ends[name, depth] = norms[0], norms[-1]
-            if depth == DEPTHS[-1]:
-                np.testing.assert_allclose(array(trace(app, "norm-gradients", words)["y"]), norms, rtol=1e-3)
+        assert [measured.small(name, depth).model.norm for depth in DEPTHS] == [name] * 2
+        drawn = trace(app, "norm-gradients", words)["y"]
+        np.testing.assert_allclose(array(drawn), gradients[name, DEPTHS[-1]], rtol=1e-3)
         drawn = trace(app, "norm-ratios", words)
-        np.testing.assert_allclose(
-            array(drawn["y"]), [one / other for one, other in (ends[name, d] for d in DEPTHS)], 1e-3
-        )
+        np.testing.assert_allclose(array(drawn["y"]), [ratios[name, depth] for depth in DEPTHS], rtol=1e-3)
         assert list(drawn["x"]) == list(DEPTHS)
     said = next(each.value for each in app.caption if "divided by the last layer's" in each.value)
     shown = [float(each) for each in re.findall(r"(\d+\.?\d*) with", said)]
-    np.testing.assert_allclose(shown, [ends[name, 3][0] / ends[name, 3][1] for name in measured.NORMS], rtol=0.006)
+    np.testing.assert_allclose(shown, [ratios[name, 3] for name in measured.NORMS], rtol=0.006)
     said = next(each.value for each in app.caption if each.value.startswith("At 3 layers: "))
-    much = ends["post", 3][1] / ends["pre", 3][1]
+    much = gradients["post", 3][-1] / gradients["pre", 3][-1]
     assert ("times as large with post-norm" in said) == (much > norm.LARGER)
 
 

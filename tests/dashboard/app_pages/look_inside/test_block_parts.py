@@ -1,53 +1,55 @@
-"""Dropout, parameters and logits on the page "Inside a block": what it says, against the raw weights."""
+"""Other parts on the page "Inside a block": what is said of feed-forward, dropout, parameters and logits, by hand."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.block.figures.dropout import copies_bars, passes_dots
+from dashboard.app_pages.look_inside.block.figures.feed_forward import firing_histogram
 from dashboard.app_pages.look_inside.block.figures.logits import token_panels, vector_bars
 from dashboard.app_pages.look_inside.block.logits import MOST, rows
-from dashboard.models import menu
-from dashboard.view.pages import PAGES
 from tests.kit.figures import decoded, sent
-from tests.kit.models import untrained
-from tests.kit.pages import PI, ROOT, SEP, answer, array, figures, laid_out, link, network, open_page, press, trace
+from tests.kit.heads_by_hand import double, normed
+from tests.kit.pages import (
+    PI,
+    array,
+    figures,
+    laid_out,
+    link,
+    network,
+    open_page,
+    page_to_read,
+    press,
+    sample,
+    trace,
+    words,
+)
 from tests.kit.runs import tiny
-from tests.kit.waiting import PATIENCE
 from transformer import checkpoints
-from transformer.config import TaskConfig
+from transformer.analysis.batches import questions
+from transformer.analysis.sample import say
+from transformer.analysis.stream.hidden_units import count_firing, fire
 from transformer.model import build
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
-PARTS = ("dropout", "parameters", "logits")
 PALETTES = [theme.LIGHT, theme.DARK]
 
 
-def words(app) -> str:
-    return " ".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "")
-
-
 def own_logits(run: str, step: int | None = None) -> np.ndarray:
-    """What a reverser says of pi while it reads its own words, float [position, token]; all of it without the page."""
-    model, config = network(run, step)
-    tokens, source, _ = laid_out(config, np.array([PI]))
-    said = answer(model, config, PI)
-    if run == "reverse-translate":
-        tokens = torch.tensor([[SEP, *said[:-1]]])
-    elif run != "reverse-aligned":
-        tokens = torch.tensor([[*PI, SEP, *said[:-1]]])
+    """What a run says of its example while it reads its own words, float [position, token]."""
+    model, _, tokens, source = sample(run, step)
     with torch.no_grad():
-        return model(tokens, source)[0].double().numpy()
+        return double(model(tokens, source)[0])
 
 
 def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
@@ -55,8 +57,7 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return powers / powers.sum()
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("task", "changes"),
     [
@@ -67,23 +68,83 @@ def shares_of(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
         ({"task": "copy", "length": 40}, {"positions": "rotary", "tied": True, "n_layers": 3}),
     ],
 )
-def test_each_part_opens_on_unusual_models(part, task, changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    untrained(tmp_path / "one", TaskConfig(**task), **changes)
-    for query in ({}, {"query": "1"}, {"dropped": "0", "softened": "0.1"}):
-        app = open_page("block", run="one", part=part, **query)
-        assert not app.warning
-        assert not app.error
+def test_each_part_opens_on_unusual_models(task, changes, alone):
+    alone(task, **changes)
+    for part in ("dropout", "parameters", "logits"):
+        for query in ({}, {"query": "1", "dropped": "0", "softened": "0.1"}):
+            app = open_page("block", run="one", part=part, **query)
+            assert not app.warning
+            assert not app.error
+            if part == "dropout" and "dropout" in changes:
+                assert "one was trained with dropout 0.2." in words(app)
+
+
+# Feed-forward
+
+
+@pytest.mark.daily(1)
+@pytest.mark.parametrize(
+    ("run", "block", "place", "sequences"),
+    [
+        ("shakespeare", "decoder.3", 17, 53),
+        ("reverse", "decoder.1", 11, 256),
+        ("reverse-translate", "decoder.0", 3, 256),
+        ("reverse-translate", "encoder.1", 8, 256),
+    ],
+)
+def test_units_that_fire_here_and_how_often_are_told(run, block, place, sequences):
+    """What the library counts, which its own tests hold against the weights."""
+    model, config = network(run)
+    task = config.build_task()
+    said = say(model, task, task.example) if task.lawful else None
+    found = fire(model, task, task.example, block, place - 1, said=said)
+    here, lengths = found.hidden, found.lengths
+    firing = count_firing(model, questions(task, sequences, task.surveyed, 0)[0], block)
+    shares = firing.shares
+    app = open_page("block", run=run, part="feed_forward", block=block, query=str(place))
+    drawn = trace(app, "units", "here")
+    order = np.argsort(-here)[:12]
+    np.testing.assert_allclose(array(drawn["x"]), here[order], atol=1e-4)
+    assert drawn["text"] == [f"unit {unit}" for unit in order]
+    np.testing.assert_allclose(array(trace(app, "units", "often")["x"]), shares[order], atol=2e-3)
+    counts = array(trace(app, "firing", "units")["y"])
+    assert counts.sum() == (shares > 0).sum()
+    edges = np.linspace(0, 1, 21)
+    mine = [((shares > 0) & (shares >= low) & (shares < high)).sum() for low, high in pairwise(edges)]
+    assert np.abs(counts - mine).sum() <= 4  # a share on the edge of a bin, by rounding
+    title = app.title[0].value
+    assert title.startswith(f"{(here > 0).sum()} of {len(here)} hidden units fire at ")
+    dead = f"{firing.never} never fire{'s' * (firing.never == 1)} in {firing.positions:,} positions."
+    assert title.endswith(dead if firing.never else "every unit fires somewhere.")
+    assert f"here {(here > 0).sum()} do, and {(here == 0).sum()} are 0" in words(app)
+    assert f"over {firing.positions:,} positions of {sequences} " in words(app)
+    assert f"Unit {order[0]} is the strongest here, with {here[order[0]]:.2f}." in words(app)
+    assert f"the longest vector, of length {lengths.max():.2f}" in words(app)
+    assert ("It also writes" in words(app)) == (lengths.argmax() == order[0])
+
+
+def test_a_model_without_feed_forward_layers_says_so():
+    app = open_page("block", run="compiled", part="feed_forward")
+    assert app.title[0].value == "compiled has no feed-forward layers, so there are no hidden units."
+    assert not figures(app)
 
 
 # Dropout
 
 
 @pytest.mark.daily(1)
-@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
-def test_evaluation_mode_repeats_the_models_own_probabilities(run):
+@pytest.mark.parametrize(
+    ("run", "trained"),
+    [
+        ("compiled", "was written by hand: no training, and so no dropout."),
+        ("reverse", "was trained with dropout 0: for it the two modes were the same."),
+        ("reverse-translate", "was trained with dropout 0: for it the two modes were the same."),
+    ],
+)
+def test_evaluation_mode_repeats_the_models_own_probabilities(run, trained):
     shares = np.array([shares_of(each).max() for each in own_logits(run)])[-8:]
     app = open_page("block", run=run, part="dropout")
+    assert f"{run} {trained}" in words(app)
     drawn = array(trace(app, "dropout-passes", "evaluation mode, 10 passes")["y"]).reshape(10, 8)
     np.testing.assert_allclose(drawn, np.broadcast_to(shares, drawn.shape), atol=1e-5)
     assert (drawn == drawn[0]).all()
@@ -133,32 +194,11 @@ def test_another_draw_drops_others_and_only_in_training_mode():
     np.testing.assert_array_equal(array(before[1]["y"]), array(after[1]["y"]))
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(
-    ("run", "said"),
-    [
-        ("reverse", "reverse was trained with dropout 0: for it the two modes were the same."),
-        ("shakespeare", "shakespeare was trained with dropout 0.1."),
-        ("compiled", "compiled was written by hand: no training, and so no dropout."),
-    ],
-)
-def test_it_says_with_which_dropout_a_model_was_trained(run, said):
-    assert said in words(open_page("block", run=run, part="dropout"))
-
-
-def test_the_slider_sets_the_rate_and_the_model_of_others_stays_as_it_is():
-    app = open_page("block", run="reverse", part="dropout")
+def test_the_slider_sets_the_rate_and_each_copy_of_a_vector_is_0_or_larger_while_their_mean_is_the_vector():
+    app = open_page("block", run="compiled", part="dropout")
     app.slider(key="control-dropped").set_value(0.5).run()
-    assert not app.exception
     assert link(app)["dropped"] == "0.5"
     assert app.title[0].value.startswith("With dropout 0.5, ")
-    app.slider(key="control-dropped").set_value(0.1).run()
-    assert "dropped" not in link(app)
-    assert "**Evaluation mode** is broken" not in " ".join(each.value for each in app.error)
-
-
-def test_the_copies_of_a_vector_are_zero_or_larger_and_their_mean_is_the_vector():
-    app = open_page("block", run="reverse", part="dropout", dropped="0.5")
     vector, one, mean = (array(each["y"]) for each in figures(app)["dropout-copies"]["data"])
     kept = one != 0
     np.testing.assert_allclose(one[kept], 2 * vector[kept], rtol=1e-5)
@@ -166,13 +206,16 @@ def test_the_copies_of_a_vector_are_zero_or_larger_and_their_mean_is_the_vector(
     off = np.linalg.norm(mean - vector) / np.linalg.norm(vector)
     assert f"The mean of 1,000 copies is {off:.3f} of the vector’s length away from it" in words(app)
     assert off < 5 / np.sqrt(1000)
+    app.slider(key="control-dropped").set_value(0.1).run()
+    assert "dropped" not in link(app)
+    assert not app.error  # the model of others is left in evaluation mode
 
 
 # Parameters
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("run", ["reverse", "reverse-sinusoidal", "reverse-translate", "shakespeare", "compiled"])
+@pytest.mark.daily(3)
+@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "reverse-sinusoidal", "shakespeare", "compiled"])
 def test_the_title_counts_the_parameters_and_the_table_adds_up(run):
     model, _ = network(run)
     numbers, tensors = sum(p.numel() for p in model.parameters()), len(list(model.parameters()))
@@ -186,76 +229,70 @@ def test_the_title_counts_the_parameters_and_the_table_adds_up(run):
     assert list(table.index[table["in state_dict"]]) == list(model.state_dict())
     assert set(table.index[kind == "buffer"]) == {name for name, _ in model.named_buffers()}
     assert ("one matrix with two names" in words(app)) == (run == "shakespeare")
+    assert ("moved" in table) == ("written by hand: there is no step 0" not in words(app)) == (run != "compiled")
+    if run == "reverse-sinusoidal":
+        assert "The sinusoidal positions are a buffer" in words(app)
+        assert "They have moved by exactly 0." in words(app)
+        assert table.loc["positions.table", "moved"] == 0
 
 
-@pytest.mark.daily(1)
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("step", [0, 13, 40])
 def test_the_movement_follows_the_step_of_the_sidebar(step):
     now, before = (network("reverse", each)[0].state_dict() for each in (step, 0))
-    table = open_page("block", run="reverse", step=str(step), part="parameters").dataframe[0].value.set_index("tensor")
+    app = open_page("block", run="reverse", step=str(step), part="parameters")
+    table = app.dataframe[0].value.set_index("tensor")
+    moved = {}
     for name, tensor in now.items():
         one, other = tensor.double().numpy(), before[name].double().numpy()
         distance, began = np.sqrt(((one - other) ** 2).sum()), np.sqrt((other**2).sum())
         assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance, abs=1e-9)
         if began:
-            assert table.loc[name, "moved"] == pytest.approx(distance / began, abs=1e-9)
+            moved[name] = distance / began
+            assert table.loc[name, "moved"] == pytest.approx(moved[name], abs=1e-9)
         else:
             assert np.isnan(table.loc[name, "moved"]) or distance == 0
     assert table.loc["visible", "‖W − W₀‖"] == 0
-
-
-def test_step_0_has_not_moved_and_what_was_written_by_hand_has_no_step_0():
-    assert "nothing has moved yet" in words(open_page("block", run="reverse", step="0", part="parameters"))
-    app = open_page("block", run="compiled", part="parameters")
-    assert "written by hand: there is no step 0" in words(app)
-    assert "moved" not in app.dataframe[0].value
-
-
-def test_learned_positions_move_and_sinusoids_never_do():
-    now, before = (network("reverse", step)[0].positions.table.detach().double().numpy() for step in (40, 0))
-    moved = np.linalg.norm(now - before) / np.linalg.norm(before)
-    app = open_page("block", run="reverse", part="parameters")
-    assert f"At step 40 they have moved by {moved:.3f} of their initial length" in words(app)
-    app = open_page("block", run="reverse-sinusoidal", part="parameters")
-    assert "The sinusoidal positions are a buffer" in words(app)
-    assert "They have moved by exactly 0." in words(app)
-    assert app.dataframe[0].value.set_index("tensor").loc["positions.table", "moved"] == 0
+    learned = f"At step {step} they have moved by {moved['positions.table']:.3f} of their initial length"
+    assert (learned if step else "nothing has moved yet") in words(app)
 
 
 def test_while_a_training_is_watched_its_newest_weights_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A training on another machine that shares the folder: three steps are taken, and it goes on."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     run = Run.create(tmp_path / "under-way", tiny(max_steps=3))
     for _ in record(run):
         pass
     state = {"status": "running", "step": 3, "heartbeat": time.time(), "host": "elsewhere"}
     (run.folder / "state.json").write_text(json.dumps(state))
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
-    app.query_params["part"], app.query_params["run"] = "parameters", "compiled"
-    app.session_state["watched"] = "under-way"
-    app.switch_page(PAGES["block"].script).run()
-    assert not app.exception
+    app = open_page("block", {"watched": "under-way"}, run="compiled", part="parameters")
     assert "under-way, in training: its newest weights" in words(app)
     last = max(run.snapshots())
-    now, before = checkpoints.load(run.snapshot(last))[0], build(run.config)
-    table = app.dataframe[0].value.set_index("tensor")
-    for name, tensor in now.state_dict().items():
-        distance = float((tensor.double() - before.state_dict()[name].double()).norm())
-        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(distance)
     assert f"under-way at step {last}, compared with" in words(app)
+    now, before = checkpoints.load(run.snapshot(last))[0].state_dict(), build(run.config).state_dict()
+    table = app.dataframe[0].value.set_index("tensor")
+    for name, tensor in now.items():
+        assert table.loc[name, "‖W − W₀‖"] == pytest.approx(float((tensor.double() - before[name].double()).norm()))
 
 
 # Logits
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", ["reverse", "reverse-translate", "compiled"])
-@pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperature):
-    logits = own_logits(run)
-    place = len(logits) - 8
-    target = PI[-1]
-    app = open_page("block", run=run, part="logits", softened=str(temperature))
+@pytest.mark.parametrize(
+    ("run", "query", "temperature"),
+    [
+        ("reverse", {"step": "0"}, 2.5),
+        ("reverse", {}, 1.0),
+        ("reverse-translate", {}, 2.5),
+        ("compiled", {}, 1.0),
+    ],
+)
+def test_logits_probabilities_and_gradient_are_those_of_the_model(run, query, temperature):
+    logits = own_logits(run, 0 if "step" in query else None)
+    place, target = len(logits) - 8, PI[-1]
+    softened = {} if temperature == 1 else {"softened": str(temperature)}
+    app = page_to_read("block", run=run, part="logits", **query, **softened)
     shares, trained = shares_of(logits[place], temperature), shares_of(logits[place])
     order = np.argsort(-shares, kind="stable")
     np.testing.assert_allclose(array(trace(app, "logits-tokens", "logit")["x"]), logits[place][order], atol=1e-4)
@@ -265,24 +302,14 @@ def test_logits_probabilities_and_gradient_are_those_of_the_model(run, temperatu
     gradient = trained - (np.arange(len(trained)) == target)
     drawn = array(trace(app, "logits-tokens", "gradient of the loss")["x"])
     np.testing.assert_allclose(np.sort(drawn), np.sort(gradient), atol=1e-5)
-    cost = -np.log(trained[target])
-    assert app.title[0].value.startswith(f"Output {place + 1} says '{trained.argmax()}' with probability ")
+    cost, said, title = -np.log(trained[target]), trained.argmax(), app.title[0].value
+    assert title.startswith(f"Output {place + 1} says '{said}' with probability ")
+    if said != target:
+        assert title.endswith(f"the right token '{target}' gets {trained[target]:.3f} and costs {cost:.3f} nats.")
     if cost >= 0.0005:
-        assert f"costs {cost:.3f} nats" in app.title[0].value
+        assert f"costs {cost:.3f} nats" in title
         assert f"That costs {cost:.3f} nats" in words(app)
-    assert f"has the logit {logits[place][target]:.2f}" in words(app)
-
-
-def test_before_training_the_right_token_is_dear():
-    logits = own_logits("reverse", 0)[8]
-    shares = shares_of(logits)
-    app = open_page("block", run="reverse", step="0", part="logits")
-    said, right = shares.argmax(), shares[PI[-1]]
-    assert said != PI[-1]
-    assert app.title[0].value == (
-        f"Output 9 says '{said}' with probability {shares[said]:.3f}; the right token '6' gets {right:.3f} and costs "
-        f"{-np.log(right):.3f} nats."
-    )
+    assert f"has the logit {logits[place][target]:.2f}".replace("-", "−") in words(app)
 
 
 def test_outside_the_answer_there_is_no_right_token_and_no_gradient():
@@ -293,12 +320,7 @@ def test_outside_the_answer_there_is_no_right_token_and_no_gradient():
 
 
 def test_of_a_text_the_likeliest_words_stand_first_and_the_others_share_a_bar():
-    model, config = network("shakespeare")
-    task = config.build_task()
-    passage = task.example
-    tokens = torch.tensor([[task.separator, *passage[:-1]]])
-    with torch.no_grad():
-        logits = model(tokens)[0, -1].double().numpy()
+    logits, passage = own_logits("shakespeare")[-1], network("shakespeare")[1].build_task().example
     shares, target = shares_of(logits), int(passage[-1])
     order = np.argsort(-shares)[:MOST].tolist()
     if target not in order:
@@ -314,21 +336,26 @@ def test_of_a_text_the_likeliest_words_stand_first_and_the_others_share_a_bar():
 
 
 def test_the_vectors_are_the_stream_and_what_the_norm_makes_of_it():
-    app = open_page("block", run="reverse", part="logits")
-    stream, normed = (array(each["y"]) for each in figures(app)["logits-vectors"]["data"])
+    app = page_to_read("block", run="reverse", part="logits")
+    stream, vector = (array(each["y"]) for each in figures(app)["logits-vectors"]["data"])
     model, _ = network("reverse")
-    gain, shift = (model.state_dict()[f"final_norm.{name}"].numpy() for name in ("weight", "bias"))
-    np.testing.assert_allclose(
-        (stream - stream.mean()) / np.sqrt(stream.var() + 1e-5) * gain + shift, normed, atol=1e-4
-    )
-    weight, bias = (model.state_dict()[f"unembedding.{name}"].numpy() for name in ("weight", "bias"))
-    np.testing.assert_allclose(weight @ normed + bias, own_logits("reverse")[8], atol=1e-3)
-    app = open_page("block", run="compiled", part="logits")
+    np.testing.assert_allclose(normed(stream, model.final_norm), vector, atol=1e-4)
+    weight, bias = (double(model.get_parameter(f"unembedding.{name}")) for name in ("weight", "bias"))
+    np.testing.assert_allclose(weight @ vector + bias, own_logits("reverse")[8], atol=1e-3)
+    app = page_to_read("block", run="compiled", part="logits")
     assert len(figures(app)["logits-vectors"]["data"]) == 1
     assert "This model has no final norm" in words(app)
 
 
 # Figures
+
+
+def test_units_that_never_fire_are_a_bar_of_their_own():
+    figure = firing_histogram(np.array([0, 0, 0.01, 0.5, 0.52, 1.0]))
+    assert figure.data[1].y[0] == 2
+    assert sum(figure.data[0].y) == 4
+    assert figure.data[0].y[10] == 2
+    assert figure.data[0].y[-1] == 1
 
 
 @pytest.mark.parametrize("palette", PALETTES)

@@ -1,27 +1,29 @@
-"""The section "Compare the heads": its figures, its sentences, and the page's numbers counted again from the "
-"weights."""
+"""The section "Compare the heads": its figures, its sentences, and the page's numbers counted from the weights."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
-import torch
 
 from dashboard import theme
+from dashboard.app_pages.look_inside.heads import measured
 from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, telling
 from dashboard.components.payload import unpack
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
 from dashboard.figures.kit.numbers import interval
+from dashboard.models.menu import menu
+from dashboard.models.model import Model
+from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.figures import decoded, sent
-from tests.kit.pages import RUNS, array, figures, laid_out, link, network, open_page, trace
+from tests.kit.pages import RUNS, array, figures, link, network, open_page, press, sample, trace, words
+from tests.kit.waiting import PATIENCE
 from transformer.analysis.findings import Head
-from transformer.analysis.heads.kinds import KINDS, Kinds
-from transformer.analysis.heads.measure import measure_heads, measure_kinds, measure_removal
+from transformer.analysis.heads.kinds import KINDS, Kinds, cells_of
+from transformer.analysis.heads.measure import measure_heads, measure_removal
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
 from transformer.observation import observe
 
@@ -59,9 +61,8 @@ def test_a_head_is_a_point_with_two_intervals() -> None:
 
 
 def test_a_head_without_both_numbers_has_no_point() -> None:
-    figure = metrics_scatter(
-        axis([NAN, 0.5, 0.4]), axis([0.1, NAN, 0.3]), ["0.0", "0.1", "0.2"], ["mixed"] * 3, ORDER, focus=0
-    )
+    x, y = axis([NAN, 0.5, 0.4]), axis([0.1, NAN, 0.3])
+    figure = metrics_scatter(x, y, ["0.0", "0.1", "0.2"], ["mixed"] * 3, ORDER, focus=0)
     assert [each.name for each in figure.data] == ["mixed"]
     assert sent(figure, "mixed")["customdata"] == [2]
 
@@ -91,16 +92,11 @@ def test_labels_cover_neither_points_nor_each_other(n: int) -> None:
     sides = label_sides(x, y, [f"{i // 4}.{i % 4}" for i in range(n)], first=0)
     assert sides[0]
     assert sum(map(bool, sides)) >= 0.75 * n
-    points = list(zip(x * PLOT[0], y * PLOT[1], strict=True))
-    middles = [
-        (point[0] + SIDES[side][0], point[1] + SIDES[side][1])
-        for point, side in zip(points, sides, strict=True)
-        if side
-    ]
+    points = np.stack([x * PLOT[0], y * PLOT[1]], axis=1)
+    middles = [point + SIDES[side] for point, side in zip(points, sides, strict=True) if side]
     for i, one in enumerate(middles):
-        for other in middles[:i]:
-            assert abs(one[0] - other[0]) >= LINE or abs(one[1] - other[1]) >= LINE
-        assert sum(abs(one[0] - p[0]) < LINE and abs(one[1] - p[1]) < LINE / 2 for p in points) == 0
+        assert all(abs(one[0] - other[0]) >= LINE or abs(one[1] - other[1]) >= LINE for other in middles[:i])
+        assert not any(abs(one[0] - point[0]) < LINE and abs(one[1] - point[1]) < LINE / 2 for point in points)
 
 
 def test_among_many_heads_only_the_one_in_focus_has_its_label() -> None:
@@ -160,15 +156,12 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
         ),
         (["first"] * 3, "Heads 0, 1 and 2 look at the first key."),
         (["uniform"] * 5 + ["mixed"], "5 heads look evenly at all they may see; 1 is mixed."),
+        (["mixed"] * 2, "Both heads are mixed: no single thing stands out."),
     ],
 )
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
     assert named_sentence([str(i) for i in range(len(names))], names) == words
-
-
-def test_where_there_is_no_choice_the_sentence_says_so() -> None:
     assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query sees more than one key here")
-    assert named_sentence(["0", "1"], ["mixed"] * 2) == "Both heads are mixed: no single thing stands out."
 
 
 def test_an_interval_is_written_out() -> None:
@@ -183,39 +176,17 @@ def test_an_interval_is_written_out() -> None:
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("run", RUNS)
-def test_the_table_and_both_figures_are_counts(run: str) -> None:
-    """Share on the answer and drop when removed, from the weights; what the figures draw is what the table says."""
+def test_the_table_and_both_figures_are_what_is_measured(run: str) -> None:
+    """Loops and cleared weights are held against the measurements by the library's tests."""
     model, config = network(run)
-    x = np.random.default_rng([0, 2]).integers(0, 10, (256, 8))
-    tokens, source, targets = laid_out(config, x)
-    seen = observe(model, tokens, source=source)
-    works = "cross_attention" if config.task.task == "reverse-translate" else "self_attention"
-
-    @torch.no_grad()
-    def right() -> float:
-        return float((model(tokens, source).argmax(-1).numpy()[:, -8:] == targets[:, -8:]).mean())
-
-    before, shares, drops = right(), [], []
-    for site in seen.attentions():
-        pattern, mask = seen[f"{site}.pattern"].numpy(), seen[f"{site}.mask"][0, 0].numpy()
-        module = model.get_submodule(site)
-        offset = pattern.shape[2] - 8
-        for head in range(pattern.shape[1]):
-            cells = [
-                (offset + i, 7 - i) for i in range(8) if np.broadcast_to(mask, pattern.shape[2:])[offset + i, 7 - i]
-            ]
-            share = np.mean([pattern[:, head, query, key].mean() for query, key in cells])
-            shares.append(share if site.endswith(works) else NAN)
-            kept = module.out.weight.detach().clone()
-            with torch.no_grad():
-                module.out.weight[:, head * module.d_head : (head + 1) * module.d_head] = 0
-                drops.append(before - right())
-                module.out.weight[:] = kept
+    metrics = measure_heads(model, config.build_task())
+    shares, drops = metrics.estimates["expected"].mean, measure_removal(model, config.build_task()).mean
     app = open_page("heads", run=run)
     table = app.dataframe[0].value
     assert list(table.columns) == ["head", "does", *TITLES]
-    np.testing.assert_allclose(table["expected key"].to_numpy(), shares, atol=1e-5)
-    np.testing.assert_allclose(table["drop when removed"].to_numpy(), drops, atol=1e-9)
+    for name, metric in METRICS.items():
+        expected = drops if name == "drop" else metrics.estimates[name].mean
+        np.testing.assert_allclose(table[metric.title].to_numpy(dtype=float), expected, atol=1e-5)
 
     drawn = {}
     for each in figures(app)["find-scatter"]["data"]:
@@ -232,15 +203,16 @@ def test_the_table_and_both_figures_are_counts(run: str) -> None:
     if run == "compiled":
         assert any(c.value == "There are no two heads to compare." for c in app.caption)
     else:
-        alike = array(trace(app, "find-alike", "alike")["z"])
-        assert alike.shape == (len(shares), len(shares))
-        np.testing.assert_allclose(np.diag(alike), 1, atol=1e-5)
+        drawn = trace(app, "find-alike", "alike")
+        alike, order = array(drawn["z"]), [list(table["head"]).index(label) for label in drawn["meta"]["pairs"]]
+        np.testing.assert_allclose(alike, metrics.alike[np.ix_(order, order)], atol=1e-5)
         best = np.nanmax(np.where(np.eye(len(alike), dtype=bool), NAN, alike))
         assert any(f"are most alike: {best:.2f}." in c.value for c in app.caption)
 
 
-def test_the_axes_are_part_of_the_link() -> None:
-    query = {"run": "reverse", "across": "entropy", "up": "distance"}
+def test_the_axes_are_part_of_the_link(alone: Made) -> None:
+    alone({"length": 4})
+    query = {"run": "one", "across": "entropy", "up": "distance"}
     app = open_page("heads", **query)
     assert link(app) == query
     table = app.dataframe[0].value
@@ -251,71 +223,82 @@ def test_the_axes_are_part_of_the_link() -> None:
     app.selectbox(key="control-up").set_value("self").run()
     assert link(app) == query | {"up": "self"}
     app.selectbox(key="control-up").set_value("drop").run()
-    assert link(app) == {"run": "reverse", "across": "entropy"}
+    assert link(app) == {"run": "one", "across": "entropy"}
 
 
 def test_any_step_of_the_film_is_measured() -> None:
     """Before training no head has a name, and none is worth much."""
     app = open_page("heads", run="reverse", step="0")
     assert set(app.dataframe[0].value["does"]) == {"mixed"}
-    assert any(m.value == "**All 8 heads are mixed: no single thing stands out.**" for m in app.markdown)
 
 
-def test_what_takes_long_is_shown_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+MEASURED = "dashboard.app_pages.look_inside.heads.measured"
+
+
+@pytest.fixture(scope="module")
+def of_a_text() -> tuple[Kinds, HeadMetrics]:
+    """What the page counts of the heads of the shipped model of a text; the library's tests hold it against loops."""
+    choice = menu()["shakespeare"]
+    model = Model.of(choice, choice.snapshots[-1])
+    return measured.kinds(model).result(PATIENCE), measured.head_metrics(model).result(PATIENCE)
+
+
+def test_what_takes_long_is_shown_when_it_is_there(alone: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, config = alone({"length": 4})
+    task = config.build_task()
     metrics: Future[HeadMetrics] = Future()
     drop: Future[Estimate] = Future()
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
-    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.head_metrics", lambda model: metrics)
-    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.removal", lambda model: drop)
-    app = open_page("heads", run="reverse")
+    monkeypatch.setattr(f"{MEASURED}.head_metrics", lambda model: metrics)
+    monkeypatch.setattr(f"{MEASURED}.removal", lambda model: drop)
+    app = open_page("heads", run="one")
     assert not app.dataframe
-    assert any("Measuring every head" in caption.value for caption in app.caption)
-    model, config = network("reverse")
-    task = config.build_task()
+    assert "Measuring every head" in words(app)
     metrics.set_result(measure_heads(model, task))
     app.run()
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
-    assert any("Removing each head" in caption.value for caption in app.caption)
+    assert "Removing each head" in words(app)
     drop.set_result(measure_removal(model, task))
     app.run()
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
-    assert not any("Removing each head" in caption.value for caption in app.caption)
+    assert "Removing each head" not in words(app)
 
 
-def test_what_comes_while_the_page_is_drawn_is_shown_in_all_of_its_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_while_the_page_is_drawn_is_shown_in_all_of_its_places(
+    of_a_text: tuple[Kinds, HeadMetrics], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page says above that it is measured, and the table below must then not stand there as if it were over."""
-    model, config = network("shakespeare")
-    task = config.build_task()
     kinds: Future[Kinds] = Future()
     metrics: Future[HeadMetrics] = Future()
-    metrics.set_result(measure_heads(model, task))
+    metrics.set_result(of_a_text[1])
 
     def measured_now(of: object) -> Future[HeadMetrics]:
         if not kinds.done():
-            kinds.set_result(measure_kinds(model, task))
+            kinds.set_result(of_a_text[0])
         return metrics
 
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.0)
-    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.kinds", lambda of: kinds)
-    monkeypatch.setattr("dashboard.app_pages.look_inside.heads.measured.head_metrics", measured_now)
+    monkeypatch.setattr(f"{MEASURED}.kinds", lambda of: kinds)
+    monkeypatch.setattr(f"{MEASURED}.head_metrics", measured_now)
     app = open_page("heads", run="shakespeare")
-    assert any("being measured" in words.value for words in app.markdown)
-    assert any("Measuring on which tokens" in caption.value for caption in app.caption)  # its timer draws all anew
+    assert "being measured" in words(app)
+    assert "Measuring on which tokens" in words(app)  # its timer draws all anew
     assert not app.dataframe
     app.run()
-    assert not any("being measured" in words.value for words in app.markdown)
+    assert "being measured" not in words(app)
     assert len(app.dataframe) == 1
 
 
-def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_removing_takes_long_the_reader_asks_for_it(alone: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone({"length": 4})
     monkeypatch.setattr("dashboard.models.heads.removal_takes_long", lambda self: True)
-    app = open_page("heads", run="reverse-aligned")
+    app = open_page("heads", run="one")
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES[:-1]]
     assert app.selectbox(key="control-up").value == "entropy"
     app.toggle(key="control-removal").set_value(True).run()
-    assert link(app) == {"run": "reverse-aligned", "removal": "1"}
+    assert link(app) == {"run": "one", "removal": "1"}
     assert list(app.dataframe[0].value.columns) == ["head", "does", *TITLES]
-    asked = open_page("heads", run="reverse-aligned", up="drop")
+    asked = open_page("heads", run="one", up="drop")
     assert not asked.warning
     assert list(asked.dataframe[0].value.columns) == ["head", "does", *TITLES]
 
@@ -323,11 +306,8 @@ def test_where_removing_takes_long_the_reader_asks_for_it(monkeypatch: pytest.Mo
 # --- a model of a text
 
 
-def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer() -> None:
-    """By the shares that `measure_kinds` counts, which a test of its own compares with the patterns."""
-    model, config = network("shakespeare")
-    kinds = measure_kinds(model, config.build_task())
-    metrics = measure_heads(model, config.build_task()).without("expected")
+def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer(of_a_text: tuple[Kinds, HeadMetrics]) -> None:
+    kinds, metrics = of_a_text[0], of_a_text[1].without("expected")
     head, label = Head("decoder.3.self_attention", 3), "3.3"
     app = open_page("heads", run="shakespeare", head=str(head))
     table = app.dataframe[0].value.set_index("head")["does"]
@@ -350,79 +330,57 @@ def test_heads_of_a_text_are_called_by_the_tokens_that_they_prefer() -> None:
     assert any(f"A head that looks evenly would have {even:.2f} on line starts." in c.value for c in app.caption)
 
 
-def kept(patterns: list[np.ndarray], cells: list[Callable[[int, int], bool]], names: Sequence[str]) -> int:
-    """The word, from 0, at which most of the heads give their most to a cell of their kind, and then most of all."""
-    found: dict[int, tuple[int, float]] = {}
-    for query, name in enumerate(names):
-        if query < 8 or not any(map(str.isalnum, name)):
-            continue
-        shows, share = 0, 0.0
-        for pattern, of_kind in zip(patterns, cells, strict=True):
-            shows += of_kind(query, int(pattern[query].argmax()))
-            share += sum(float(pattern[query, key]) for key in range(len(names)) if of_kind(query, key))
-        found[query] = shows, share
-    return max(found, key=found.__getitem__)
-
-
-def begins_a_line(name: str) -> bool:
-    return "↵" in name or "␣␣" in name
-
-
 def words_read() -> tuple[list[int], list[str]]:
-    task = network("shakespeare")[1].build_task()
-    tokens = [task.separator, *task.example[:-1].tolist()]
-    return tokens, [task.vocabulary[token] for token in tokens]
+    _, config, tokens, _ = sample("shakespeare")
+    return tokens[0].tolist(), [config.build_task().vocabulary[token] for token in tokens[0].tolist()]
 
 
 def shakespeares(head: str) -> np.ndarray:
     """The pattern of a head on the passage that the page opens with, float [query, key]."""
     site, _, index = head.rpartition(".")
-    seen = observe(network("shakespeare")[0], torch.tensor([words_read()[0]]))
+    model, _, tokens, _ = sample("shakespeare")
+    seen = observe(model, tokens)
     return seen[f"{site}.pattern"][0, int(index)].numpy()
 
 
 def test_heads_of_different_kinds_are_compared_on_the_same_word() -> None:
     tokens, names = words_read()
-    word_before = {
-        query: max((key for key in range(1, query) if any(map(str.isalnum, names[key]))), default=None)
-        for query in range(len(names))
-    }
-    heads = {
-        "decoder.2.self_attention.2": ("the token before", lambda query, key: key == query - 1),
-        "decoder.2.self_attention.1": ("the word before", lambda query, key: key == word_before[query]),
-        "decoder.3.self_attention.3": ("line starts", lambda query, key: key < query and begins_a_line(names[key])),
-    }
+    task = network("shakespeare")[1].build_task()
+    cells = cells_of(np.array([tokens]), task.vocabulary, task.separator)
+    site = "decoder.{}.self_attention.{}".format
+    heads = {site(2, 2): "previous", site(2, 1): "word", site(3, 3): "line"}
     patterns = [shakespeares(head) for head in heads]
-    place = kept(patterns, [of_kind for _, of_kind in heads.values()], names)
-    app = open_page("heads", run="shakespeare", together="1")
-    later = open_page("heads", run="shakespeare", together="1", query="31")
+    app = open_page("heads", run="shakespeare", together="1", query="31")
     assert app.title[0].value == "3 heads read 3 different things: the token before, the word before and line starts."
-    for asked, shows in ((place, app), (30, later)):
-        messages = [unpack(element.proto.bytes) for element in shows.get("bidi_component")]
+
+    def same_word(asked: int) -> None:
+        messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
         passages = [each for each in messages if str(each[0].get("key")).startswith("heads-passage")]
         assert len(passages) == 3
-        for pattern, (header, body), (head, (kind, _)) in zip(patterns, passages, heads.items(), strict=True):
+        for pattern, (header, body), (head, kind) in zip(patterns, passages, heads.items(), strict=True):
             assert header["chosen"] == asked
             shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
             np.testing.assert_allclose(shown[: asked + 1], pattern[asked, : asked + 1], atol=1e-5)
-            short = Head.parse(head).short
-            assert any(m.value.startswith(f"**Head {short} reads {kind}** (0.") for m in shows.markdown)
-    app = later
+            reads = f"**Head {Head.parse(head).short} reads {KINDS[kind]}** (0."
+            assert any(each.value.startswith(reads) for each in app.markdown)
+
+    same_word(30)
     app.button(key="example-word").click().run()
     assert link(app)["head"] == "decoder.2.self_attention.1"
     assert "together" not in link(app)
     app.button(key="example-together").click().run()
     assert link(app)["together"] == "1"
     assert "query" not in link(app)
+    place = telling([(each, cells[kind][0]) for each, kind in zip(patterns, heads.values(), strict=True)], names)
+    assert place is not None
+    same_word(place)
 
 
-def test_of_other_words_another_query_is_shown() -> None:
-    app = open_page("heads", run="shakespeare", query="7")
-    next(button for button in app.button if button.label == "Draw another").click().run()
-    assert "query" not in link(app)
-    app = open_page("heads", run="reverse", query="7")
-    next(button for button in app.button if button.label == "Draw another").click().run()
-    assert link(app)["query"] == "7"  # of digits each place has its part
+@pytest.mark.parametrize("run", ["shakespeare", "compiled"])
+def test_of_other_words_another_query_is_shown_and_of_digits_each_place_has_its_part(run: str) -> None:
+    app = open_page("heads", run=run, query="7")
+    press(app, "Draw another")
+    assert link(app).get("query") == (None if run == "shakespeare" else "7")
 
 
 @pytest.mark.daily(1)
@@ -430,15 +388,13 @@ def test_of_other_words_another_query_is_shown() -> None:
 def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most(
     query: int | None, by_row: bool
 ) -> None:
-    task = network("shakespeare")[1].build_task()
-    tokens = [task.separator, *task.example[:-1]]
-    site, index = "decoder.3.self_attention", 3
-    pattern, names = shakespeares(f"{site}.{index}"), words_read()[1]
+    head, (tokens, names) = "decoder.3.self_attention.3", words_read()
+    task, pattern = network("shakespeare")[1].build_task(), shakespeares(head)
     late = [place for place, name in enumerate(names) if place >= 8 and any(map(str.isalnum, name))]
     place = max(late, key=lambda place: pattern[place].max()) if query is None else query - 1
     row = pattern[place]
-    shown = ({} if query is None else {"query": str(query)}) | ({"by_row": "1"} if by_row else {})
-    app = open_page("heads", run="shakespeare", head=f"{site}.{index}", **shown)
+    asked = ({} if query is None else {"query": str(query)}) | ({"by_row": "1"} if by_row else {})
+    app = open_page("heads", run="shakespeare", head=head, **asked)
     (said,) = [m.value for m in app.markdown if m.value.startswith("Here '")]
     best = [place for i, place in enumerate(np.argsort(-row, kind="stable")[:3]) if not i or row[place] >= 0.05]
     assert [int(place) - 1 for place in re.findall(r"at (\d+) \(", said)] == best
@@ -453,19 +409,16 @@ def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most
     shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
     np.testing.assert_allclose(shown[: place + 1], row[: place + 1], atol=1e-5)
     assert np.isnan(shown[place + 1 :]).all()
-    seen = zip(row[: place + 1], header["says"], strict=False)
-    assert all(f"gives {share:.2f} to '" in words for share, words in seen)
-    assert all("may not see '" in words for words in header["says"][place + 1 :])
-    assert all(words.endswith(f"' at {key}") for key, words in enumerate(header["says"], 1))
+    for key, says in enumerate(header["says"]):
+        assert (f"gives {row[key]:.2f} to '" if key <= place else "may not see '") in says
+        assert says.endswith(f"' at {key + 1}")
 
 
-def test_a_query_that_sees_one_key_or_none_is_told_in_words() -> None:
+def test_what_a_query_looks_at_most_is_told_in_words_and_beside_the_first_only_what_has_some_weight() -> None:
     row, sees = np.array([1.0, 0.0]), np.array([True, False])
     assert most_read(row, sees, "ab", "b", 1) == "Here 'b' at 2 looks most at 'a' at 1 (1.00)."
     assert most_read(row * 0, sees & False, "ab", "a", 0) == "Here 'a' at 1 may see nothing."
 
-
-def test_beside_the_first_only_tokens_of_some_weight_are_named() -> None:
     sees = np.ones(4, dtype=bool)
     said = most_read(np.array([0.04, 0.6, 0.05, 0.31]), sees, "abcd", "d", 3)
     assert said == "Here 'd' at 4 looks most at 'b' at 2 (0.60), 'd' at 4 (0.31) and 'c' at 3 (0.05)."
@@ -477,12 +430,8 @@ def test_a_head_of_a_text_is_offered_for_each_kind_of_token_that_heads_prefer() 
     made_up = [Head("decoder.0.self_attention", index) for index in range(4)]
     shares = {"same": [0.5, 0.6, 0.1, 0.1], "word": [0.1, 0.1, 0.7, 0.1]}
     even = {"same": [0.1, 0.3, 0.1, 0.1], "word": [0.1, 0.1, 0.2, 0.1]}
-    kinds = Kinds(
-        heads=tuple(made_up),
-        sequences=64,
-        share={name: Estimate(np.array(each), np.array(each), np.array(each), 64) for name, each in shares.items()},
-        even={name: np.array(each) for name, each in even.items()},
-    )
+    estimates = {name: Estimate(*[np.array(each)] * 3, 64) for name, each in shares.items()}
+    kinds = Kinds(tuple(made_up), 64, estimates, {name: np.array(each) for name, each in even.items()})
     assert examples(kinds) == {"word": made_up[2], "same": made_up[0]}
 
 
@@ -501,5 +450,8 @@ def test_the_query_that_shows_a_kind_is_a_word_that_gives_it_most() -> None:
     blank = np.zeros((5, 5), dtype=bool)
     blank[4, 2] = True
     assert telling([(pattern, blank)], names) is None  # its most goes elsewhere
+    two = np.eye(5)  # that both show is more than that one gives all
+    pattern[4], two[4], two[1] = [0.1, 0.4, 0.2, 0.2, 0.1], [0.1, 0.1, 0.1, 0.4, 0.3], [1, 0, 0, 0, 0]
+    assert telling([(pattern, same), (two, before)], names) == 4
     late = np.tril(np.ones((12, 12))) / np.arange(1, 13)[:, None] + 0.5 * np.eye(12, k=-1)
     assert telling([(late, np.eye(12, k=-1, dtype=bool))], ("a",) * 12) == 8  # the first eight have little choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import pytest
 from dashboard.app_pages.look_inside.inside.steps import OF_A_KEY, STAGES, asked, code, mixture, most_mixed, sentence
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts.prose import code_around
+from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.heads_by_hand import CROSS, MODELS, QUESTION, SELF, by_hand, inside_of, random_model, read_by_hand
 from tests.kit.numbers.cells import Cells, close, html
 from tests.kit.pages import (
-    PI,
+    ROOT,
     RUNS,
     SEP,
     answer,
@@ -24,19 +25,14 @@ from tests.kit.pages import (
     figures,
     is_off,
     link,
-    network,
     open_page,
     press_counted,
+    sample,
     trace,
+    words,
 )
-from transformer import checkpoints
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.inside import look_inside
-from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.training.recording import record
-from transformer.training.runs import Run
-
-ROOT = Path(__file__).resolve().parents[4]
 
 
 def rows_of(app: Any) -> dict[str, list[str]]:
@@ -44,12 +40,21 @@ def rows_of(app: Any) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in Cells(html(app)).rows[2:]}
 
 
+read = lru_cache(maxsize=1)(sample)
+
+
+@lru_cache(maxsize=32)
 def truth(run: str, head: Head, place: int) -> tuple[dict, list[int]]:
     """The numbers of a shipped run on its sample, by hand, and the tokens that are the keys."""
-    model, config = network(run)
-    tokens, source = read_by_hand(config.task.task, PI, answer(model, config, PI))
+    model, _, tokens, source = read(run)
     keys = source if source is not None and head.site.endswith("cross_attention") else tokens
     return by_hand(model, tokens, source, head, place), keys[0].tolist()
+
+
+def patterns(run: str, head: Head) -> np.ndarray:
+    """The pattern of every query, float [query, key]."""
+    places = read(run)[2].shape[1]
+    return np.array([truth(run, head, place)[0]["pattern"] for place in range(places)])
 
 
 def dimensions_shown(d_head: int) -> int:
@@ -148,8 +153,7 @@ def test_of_many_values_those_are_weighed_one_by_one_that_weigh_most() -> None:
 def test_the_weighted_sum_is_written_out_and_the_query_that_mixes_most_is_offered(run: str) -> None:
     head = Head.parse(WORKERS[run])
     app = open_page("inside", run=run, head=str(head), operation="weigh")
-    queries = 16 if run in ("reverse", "compiled") else 8
-    rows = np.array([truth(run, head, place)[0]["pattern"] for place in range(queries)])
+    rows = patterns(run, head)
     ranked = np.sort(rows, axis=1)[:, ::-1]
     best = int((ranked[:, 1] + ranked[:, 2]).argmax())
     buttons = [button for button in app.button if button.key == "mixture"]
@@ -180,20 +184,9 @@ def test_of_a_head_that_copies_no_mixture_is_offered() -> None:
     assert most_mixed(np.ones((2, 1))) == 0
 
 
-def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    config = RunConfig(
-        task=TaskConfig(length=20),
-        model=ModelConfig(positions="alibi", norm="post", n_layers=1, n_heads=2, d_model=40),
-        training=TrainingConfig(max_steps=1),
-    )
-    run = Run.create(tmp_path / "long", config)
-    for _ in record(run):
-        pass
-    model, _ = checkpoints.load(run.snapshot())
-    app = open_page("inside", run="long", head="decoder.0.self_attention.1", query="33", operation="bias")
+def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(alone: Made) -> None:
+    model, config = alone({"length": 20}, positions="alibi", norm="post", n_layers=1, d_model=40)
+    app = open_page("inside", run="one", head="decoder.0.self_attention.1", query="33", operation="bias")
     question = config.build_task().example.tolist()
     tokens, _ = read_by_hand("reverse", question, answer(model, config, question))
     real = by_hand(model, tokens, None, Head(SELF, 1), 32)
@@ -214,12 +207,12 @@ def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(
 @pytest.mark.parametrize("run", RUNS)
 def test_the_title_reads_the_strongest_key_of_the_first_answer(run: str) -> None:
     app = open_page("inside", run=run)
-    _, config = network(run)
+    task = read(run)[1].task.task
     head = Head.parse(str(app.session_state["control-head"]))
-    place = 8 if config.task.task == "reverse" else 0
+    place = 8 if task == "reverse" else 0
     real, tokens = truth(run, head, place)
     best = int(real["pattern"].argmax())
-    asking = "SEP" if config.task.task != "reverse-aligned" else "3"
+    asking = "SEP" if task != "reverse-aligned" else "3"
     title = f"Query '{asking}' at {place + 1} reads '{tokens[best]}' at {best + 1} with {real['pattern'][best]:.2f}"
     if run == "reverse-aligned-causal":
         assert app.title[0].value == "Query '3' at 1 can only read '3' at 1: it may see nothing else."
@@ -229,24 +222,17 @@ def test_the_title_reads_the_strongest_key_of_the_first_answer(run: str) -> None
 
 
 def test_the_steps_are_gone_through_by_button_and_kept_in_the_link() -> None:
-    app = open_page("inside", run="reverse")
+    """All but the bias, which this model lacks."""
+    app = open_page("inside", run="compiled")
     assert is_off(app, "operation-back")
-    names = list(STAGES)
-    names.remove("bias")
-    for name in names[1:]:
-        press_counted(app, "operation-on")
-        assert link(app) == {"run": "reverse", "operation": name}
-        assert app.session_state["control-operation"] == name
+    names = [name for name in STAGES if name != "bias"]
+    for place in (1, 4, len(names) - 1):
+        press_counted(app, "operation-on", times=place - names.index(link(app).get("operation", names[0])))
+        assert link(app) == {"run": "compiled", "operation": names[place]}
+        assert app.session_state["control-operation"] == names[place]
     assert is_off(app, "operation-on")
-    press_counted(app, "operation-back", times=len(names[1:]))
-    assert link(app) == {"run": "reverse"}
-
-
-def test_the_sentence_of_a_step_has_the_numbers_of_the_run() -> None:
-    real, _ = truth("reverse", Head.parse(WORKERS["reverse"]), 8)
-    said = [each.value for each in open_page("inside", run="reverse", operation="scale").markdown]
-    dot, scaled = real["dots"][7], real["scaled"][7]
-    assert any(text.startswith(f"'6' at 8: {dot:.4f} / √16 = {scaled:.4f}.") for text in said)
+    press_counted(app, "operation-back", times=len(names) - 1)
+    assert link(app) == {"run": "compiled"}
 
 
 def test_an_early_step_of_training_and_a_short_input_can_be_opened() -> None:
@@ -256,11 +242,13 @@ def test_an_early_step_of_training_and_a_short_input_can_be_opened() -> None:
     assert set(rows_of(app)) == {"7 at 1", "SEP at 2", "z"}
 
 
-def test_another_head_keeps_the_step_and_starts_at_its_own_query() -> None:
-    app = open_page("inside", run="reverse-translate", query="3", operation="keys")
-    head = Head("encoder.0.self_attention", 1)
-    app.selectbox(key="control-head").set_value(head).run()
-    assert link(app) == {"run": "reverse-translate", "head": str(head), "operation": "keys"}
+def test_another_head_keeps_the_step_and_the_query_where_it_asks_from_the_same_tokens() -> None:
+    app = open_page("inside", run="reverse-translate", query="3", key="2", operation="keys")
+    app.selectbox(key="control-head").set_value(Head.parse("decoder.0.self_attention.1")).run()
+    kept = {"run": "reverse-translate", "operation": "keys"}
+    assert link(app) == kept | {"head": "decoder.0.self_attention.1", "query": "3"}
+    app.selectbox(key="control-head").set_value(Head.parse("encoder.0.self_attention.1")).run()
+    assert link(app) == kept | {"head": "encoder.0.self_attention.1"}
     assert app.title[0].value.startswith("Query '6' at 8 reads ")
     assert any("not by the unembedding" in each.value for each in app.info)
 
@@ -269,21 +257,12 @@ def test_the_circuits_of_the_compiled_head_are_what_was_written_by_hand() -> Non
     app = open_page("inside", run="compiled")
     place = np.arange(16)
     mirror = np.where((place[:, None] >= 8) & (place[None, :] == 15 - place[:, None]), 200.0, 0.0)
-    drawn = {key: np.array(each) for key, each in circuits_of(app).items()}
+    drawn = {key: array(trace(app, key, "values")["z"]) for key in figures(app) if key.startswith("circuit-")}
     np.testing.assert_allclose(drawn["circuit-positions"], mirror, rtol=1e-5)
     assert not drawn["circuit-tokens"].any()
     np.testing.assert_allclose(drawn["circuit-output"], np.eye(11))
-    said = [each.value for each in app.caption]
-    assert (
-        "Of what it may see, the query at 9 fits the key at 8 best; "
-        "for 8 of 8 answers that can be seen the best key is where the answer stands."
-    ) in said
-    assert "All are 0: this head asks for no token." in said
-    assert "For 10 of 10 symbols, looking at one raises its own logit most: this head copies." in said
-
-
-def circuits_of(app: Any) -> dict[str, Any]:
-    return {key: array(trace(app, key, "values")["z"]) for key in figures(app) if key.startswith("circuit-")}
+    assert "All are 0: this head asks for no token." in words(app)
+    assert "For 10 of 10 symbols, looking at one raises its own logit most: this head copies." in words(app)
 
 
 # --- the code beside each step
@@ -325,17 +304,14 @@ def test_what_the_division_does_to_this_query_is_worked_out_by_hand(run: str) ->
 
 
 def test_a_query_is_offered_whose_weights_the_division_changes_most() -> None:
-    model, config = network("reverse")
-    tokens, source = read_by_hand("reverse", PI, answer(model, config, PI))
+    model, _, tokens, source = read("reverse")
     found = {}
-    for layer in range(2):
-        for index in range(4):
-            head = Head(f"decoder.{layer}.self_attention", index)
-            for place in range(16):
-                real = by_hand(model, tokens, source, head, place)
-                dots = real["dots"][real["visible"]]
-                bare = np.exp(dots - dots.max())
-                found[head, place] = real["pattern"].max(), (bare / bare.sum()).max()
+    for head in (Head(f"decoder.{layer}.self_attention", index) for layer in range(2) for index in range(4)):
+        last = by_hand(model, tokens, source, head, 15)  # it sees all, and every query is in it
+        for place, query in enumerate(last["every_query"]):
+            dots = last["key"][: place + 1] @ query
+            weights = [np.exp((dots - dots.max()) / by) for by in (math.sqrt(len(query)), 1)]
+            found[head, place] = tuple((each / each.sum()).max() for each in weights)
     head, place = max(found, key=lambda each: found[each][1] - found[each][0])
     divided, bare = found[head, place]
     app = open_page("inside", run="reverse", operation="scale")
@@ -350,7 +326,7 @@ def test_a_query_is_offered_whose_weights_the_division_changes_most() -> None:
 
 
 def test_a_query_that_sees_one_key_is_not_divided_in_words() -> None:
-    app = open_page("inside", run="reverse", operation="scale", query="1")
+    app = open_page("inside", run="compiled", operation="scale", query="1")
     assert any("This query sees one key only: its weight is 1, whatever is divided." in m.value for m in app.markdown)
 
 
@@ -359,7 +335,7 @@ def test_a_query_that_sees_one_key_is_not_divided_in_words() -> None:
 def test_a_dot_product_is_written_out_for_the_key_that_is_chosen(run: str) -> None:
     head, place = Head.parse(WORKERS[run]), 5
     real, tokens = truth(run, head, place)
-    for key in sorted({0, len(tokens) // 2, len(tokens) - 1}):
+    for key in (0, len(tokens) - 1):
         app = open_page("inside", run=run, head=str(head), query=str(place + 1), operation="dot", key=str(key + 1))
         (said,) = [each.value for each in app.markdown if "stands in the third" in each.value]
         name = f"'{'SEP' if tokens[key] == SEP else tokens[key]}' at {key + 1}: "
@@ -374,14 +350,6 @@ def test_a_dot_product_is_written_out_for_the_key_that_is_chosen(run: str) -> No
         wide = dimensions_shown(len(products))
         shown = [int(text) for text in Cells(html(app)).rows[1][1 : 1 + wide]]
         close(rows_of(app)[f"k at {key + 1}"][:wide], real["key"][key][shown])
-
-
-def test_another_head_keeps_the_query_where_it_asks_from_the_same_tokens() -> None:
-    app = open_page("inside", run="reverse-translate", head="decoder.0.cross_attention.3", query="3", key="2")
-    app.selectbox(key="control-head").set_value(Head.parse("decoder.0.self_attention.1")).run()
-    assert link(app) == {"run": "reverse-translate", "head": "decoder.0.self_attention.1", "query": "3"}
-    app.selectbox(key="control-head").set_value(Head.parse("encoder.0.self_attention.1")).run()
-    assert link(app) == {"run": "reverse-translate", "head": "encoder.0.self_attention.1"}
 
 
 def test_the_key_that_is_chosen_is_part_of_the_link() -> None:
@@ -400,6 +368,9 @@ def test_the_arithmetic_that_is_said_of_a_key_is_right_also_of_one_that_may_not_
     model, config = random_model(task, len(QUESTION), **changes)
     for place in range(len(QUESTION)):
         found = look_inside(model, config.build_task(), QUESTION, Head(site, 1), place)
+        keys = "the one key" if found.visible.sum() == 1 else f"the {found.visible.sum()} keys"
+        total = f"Over {keys} that may be seen, the exponentials add up to {found.total:.4f}."
+        assert sentence(found, "sum") == total
         for stage in set(OF_A_KEY) & {"scale", "exp", "divide"}:
             for key in range(len(found.keys)):
                 said = sentence(found, stage, key)
@@ -413,6 +384,8 @@ def test_the_arithmetic_that_is_said_of_a_key_is_right_also_of_one_that_may_not_
                 assert ("< 0.0001" in said) == (stage != "scale" and small)
                 if stage != "scale" and small:
                     continue
+                if stage == "scale":
+                    assert f": {found.dots[key]:.4f} / √" in said.replace("−", "-")
                 left, right = re.split(r"(?<=\d)[.,] ", said.partition(": ")[2])[0].replace("−", "-").split(" = ")
                 sides = [eval(re.sub(r"√(\d+)", r"\1 ** 0.5", side), {"exp": math.exp}) for side in (left, right)]
                 assert sides[0] == pytest.approx(sides[1], abs=3e-4, rel=1e-3), said

@@ -1,64 +1,59 @@
-"""The page "Through the layers": its numbers against models silenced, sums and products written out here."""
+"""The page "Through the layers": it draws what the lens, the rollout and the parts of a logit are, and says so."""
 
 from __future__ import annotations
 
-import copy
 import re
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.layers.figures import MOST, block_of, coarse_heatmap, writes_heatmap
 from dashboard.figures.kit.labels import name_axis
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
-from dashboard.models import menu
+from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.figures import decoded, sent
-from tests.kit.models import untrained
-from tests.kit.pages import PI, RUNS, SEP, answer, array, figures, laid_out, link, network, open_page, trace
-from transformer import observe
-from transformer.config import TaskConfig
+from tests.kit.pages import (
+    PI,
+    RUNS,
+    answer,
+    array,
+    figures,
+    laid_out,
+    link,
+    network,
+    open_page,
+    page_to_read,
+    sample,
+    trace,
+    words,
+)
+from transformer.analysis.heads.rollout import rollout
+from transformer.analysis.sample import sample as observe_one
+from transformer.analysis.stream.lens import lens
 from transformer.model import Transformer
 
 PALETTES = [theme.LIGHT, theme.DARK]
 
 
-def asked(run: str, question: list[int]) -> tuple[Transformer, torch.Tensor, torch.Tensor | None, np.ndarray]:
-    """A model, what it reads when it reads its own words, and the right tokens."""
+def asked(run: str) -> tuple[Transformer, torch.Tensor, torch.Tensor | None, np.ndarray]:
+    """A model, what it reads of pi when it reads its own words, and the right tokens."""
+    model, config, tokens, source = sample(run)
+    return model, tokens, source, laid_out(config, np.array([PI]))[2][0]
+
+
+@lru_cache(maxsize=2)
+def stages(run: str) -> np.ndarray:
+    """The library's logit lens, by the numbers of the tokens: shares, float [stage, position, token]."""
     model, config = network(run)
-    said = answer(model, config, question)
-    tokens, source, targets = laid_out(config, np.array([question]))
-    if config.task.task == "reverse":
-        tokens = torch.tensor([[*question, SEP, *said[:-1]]])
-    elif source is not None:
-        tokens = torch.tensor([[SEP, *said[:-1]]])
-    return model, tokens, source, targets[0]
-
-
-def silenced(model: Transformer) -> list[Transformer]:
-    """The model cut off after each of its sub-layers: all later ones write nothing."""
-    stack = "encoder" if model.config.architecture == "encoder" else "decoder"
-    names = ("self_attention.out", "cross_attention.out", "feed_forward.down")
-    writers = [f"{stack}.{i}.{name}" for i in range(model.config.n_layers) for name in names]
-    writers = [writer for writer in writers if f"{writer}.weight" in model.state_dict()]
-    cut = []
-    for kept in range(len(writers) + 1):
-        quiet = copy.deepcopy(model)
-        with torch.no_grad():
-            for writer in writers[kept:]:
-                quiet.get_parameter(f"{writer}.weight").zero_()
-                quiet.get_parameter(f"{writer}.bias").zero_()
-        cut.append(quiet)
-    return cut
-
-
-def words(app: AppTest) -> str:
-    return " ".join(element.value for element in app.markdown)
+    found = lens(model, config.build_task(), np.array(PI), said=np.array(answer(model, config, PI)))
+    shares = np.zeros_like(found.shares)
+    np.put_along_axis(shares, found.tokens, found.shares, axis=-1)
+    return shares
 
 
 def known(run: str) -> slice:
@@ -68,12 +63,10 @@ def known(run: str) -> slice:
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
-def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: str) -> None:
-    model, tokens, source, targets = asked(run, PI)
-    with torch.no_grad():
-        shares = np.stack([cut(tokens, source)[0].softmax(-1).numpy() for cut in silenced(model)])
+def test_a_stage_says_what_the_lens_reads_there_and_the_title_where_most_become_right(run: str) -> None:
+    shares, targets = stages(run), asked(run)[3]
     right = (shares.argmax(-1) == targets)[:, known(run)]
-    app = open_page("layers", run=run)
+    app = page_to_read("layers", run=run)
     drawn = array(trace(app, "lens", "values")["z"])
     np.testing.assert_allclose(drawn, shares[:, np.arange(len(targets)), targets], atol=1e-5)
     letters = trace(app, "lens", "letters")
@@ -83,22 +76,19 @@ def test_a_stage_says_what_the_model_says_when_all_later_parts_are_silent(run: s
     assert [re.sub("<.*?>|✓", "", text) for text in letters["text"]] == said
     counts = right.sum(axis=1)
     leap = int(np.diff(counts).argmax())
-    title = app.title[0].value
-    assert f"{counts[leap + 1]} of {right.shape[1]} are right, and {counts[leap]} before." in title
-    app = open_page("layers", run=run, likeliest="1")
-    np.testing.assert_allclose(array(trace(app, "lens", "values")["z"]), shares.max(-1), atol=1e-5)
+    counted = f"{counts[leap + 1]} of {right.shape[1]} are right, and {counts[leap]} before."
+    assert counted in app.title[0].value
 
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_cell_that_is_looked_into_is_where_the_first_answer_settles(run: str) -> None:
-    model, tokens, source, targets = asked(run, PI)
+    targets = asked(run)[3]
     place = range(len(targets))[known(run)][0]
-    with torch.no_grad():
-        shares = np.stack([cut(tokens, source)[0, place].softmax(-1).numpy() for cut in silenced(model)])
+    shares = stages(run)[:, place]
     said = shares.argmax(-1).tolist()
     stage = next(i for i in range(len(said)) if set(said[i:]) == {said[-1]})
-    app = open_page("layers", run=run)
+    app = page_to_read("layers", run=run)
     assert f"**Position {place + 1}, after the" in words(app)
     bars = trace(app, "lens-tokens", "tokens")
     np.testing.assert_allclose(array(bars["x"]), np.sort(shares[stage])[::-1][:6], atol=1e-5)
@@ -106,14 +96,14 @@ def test_the_cell_that_is_looked_into_is_where_the_first_answer_settles(run: str
     np.testing.assert_allclose(array(way["x"]), shares[:, targets[place]], atol=1e-5)
 
 
-def test_a_link_names_the_cell() -> None:
-    model, tokens, source, targets = asked("reverse", PI)
-    with torch.no_grad():
-        shares = silenced(model)[3](tokens, source)[0, 11].softmax(-1).numpy()
-    app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid")
-    np.testing.assert_allclose(array(trace(app, "lens-tokens", "tokens")["x"]), np.sort(shares)[::-1][:6], atol=1e-5)
+def test_a_link_names_the_cell_and_asks_for_the_likeliest_tokens_shares() -> None:
+    shares, right = stages("reverse"), asked("reverse")[3][11]
+    app = open_page("layers", run="reverse", query="12", stage="decoder.1.resid_mid", likeliest="1")
+    np.testing.assert_allclose(array(trace(app, "lens", "values")["z"]), shares.max(-1), atol=1e-5)
+    bars = array(trace(app, "lens-tokens", "tokens")["x"])
+    np.testing.assert_allclose(bars, np.sort(shares[3, 11])[::-1][:6], atol=1e-5)
     assert "**Position 12, after the attention of layer 1**" in words(app)
-    assert f"The right token '{targets[11]}' has {shares[targets[11]]:.2f}" in words(app)
+    assert f"The right token '{right}' has {shares[3, 11, right]:.2f}" in words(app)
 
 
 def test_before_training_there_is_no_answer() -> None:
@@ -126,31 +116,21 @@ def test_before_training_there_is_no_answer() -> None:
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("through", [0, 1])
 @pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate"])
-def test_rollout_is_the_product_of_half_attention_half_identity(run: str, through: int) -> None:
-    model, tokens, source, _ = asked(run, PI)
-    seen = observe(model, tokens, source=source)
-
-    def mean(site: str) -> np.ndarray:
-        return seen[f"{site}.pattern"][0].numpy().mean(axis=0)
-
-    n = tokens.shape[1]
+def test_the_rollout_and_the_layers_own_attention_are_drawn_where_a_path_leads(run: str, through: int) -> None:
+    """The rollout is the library's, whose own tests multiply its layers by hand."""
+    model, config = network(run)
+    task, said = config.build_task(), np.array(answer(model, config, PI))
+    seen = observe_one(model, task, np.array(PI), said=said).attentions
     stack = "encoder" if run == "reverse-aligned" else "decoder"
-    if source is None:
-        rolled, last = np.eye(n), mean(f"{stack}.{through}.self_attention")
-        for layer in range(through + 1):
-            rolled = (mean(f"{stack}.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
-    else:
-        encoder = np.linalg.multi_dot([(mean(f"encoder.{i}.self_attention") + np.eye(8)) / 2 for i in (1, 0)])
-        rolled, last = np.zeros((n, 8)), mean(f"decoder.{through}.cross_attention")
-        for layer in range(through + 1):
-            rolled = (mean(f"decoder.{layer}.self_attention") + np.eye(n)) / 2 @ rolled
-            rolled = (rolled + mean(f"decoder.{layer}.cross_attention") @ encoder) / 2
-    app = open_page("layers", run=run, **({} if through else {"through": "0"}))
+    site = f"{stack}.{through}.{'cross_attention' if task.has_source else 'self_attention'}"
+    last = seen[site].pattern.mean(axis=0)
+    rolled, n = rollout(seen, through)[:, : last.shape[1]], len(last)
+    app = page_to_read("layers", run=run, **({} if through else {"through": "0"}))
     for key, values in (("rollout", rolled), ("rollout-mean", last)):
         drawn = array(trace(app, key, "values")["z"])
-        seen_there = np.isfinite(drawn)
-        np.testing.assert_allclose(drawn[seen_there], values[seen_there], atol=1e-5)
-        assert not values[~seen_there].any()
+        led = np.isfinite(drawn)
+        np.testing.assert_allclose(drawn[led], values[led], atol=1e-5)
+        assert not values[~led].any()
     pairs = [(n - 8 + i, 7 - i) for i in range(8)]
     share, own = (np.mean([values[pair] for pair in pairs]) for values in (rolled, last))
     comes = f"In the rollout through layer {through}, {share:.2f} of an answer comes from the token it should be"
@@ -162,13 +142,13 @@ def test_looking_evenly_is_worked_out_from_the_mask() -> None:
     even = np.tril(np.ones((16, 16))) / np.arange(1, 17)[:, None]
     rolled = np.linalg.matrix_power((even + np.eye(16)) / 2, 2)
     share = np.mean([rolled[8 + i, 7 - i] for i in range(8)])
-    assert f"Looking evenly would give {share:.2f}." in words(open_page("layers", run="reverse"))
+    assert f"Looking evenly would give {share:.2f}." in words(page_to_read("layers", run="reverse"))
 
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("run", RUNS)
 def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
-    model, tokens, source, targets = asked(run, PI)
+    model, tokens, source, targets = asked(run)
     place = range(len(targets))[known(run)][-1]
     with torch.no_grad():
         logits = model(tokens, source)[0, place].numpy()
@@ -188,12 +168,6 @@ def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
 # Any model
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    return tmp_path
-
-
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("task", "changes"),
@@ -205,35 +179,30 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder"}),
     ],
 )
-def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
-    untrained(runs / "one", TaskConfig(**task), **changes)
+def test_it_opens_on_every_kind_of_model(alone: Made, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    alone(task, **changes)
     for query in ({}, {"input": "1", "likeliest": "1"}):
         app = open_page("layers", **query)
         assert not app.warning
         assert len(figures(app)) == 6
 
 
-def test_masks_that_let_nothing_arrive_are_said(runs: Path) -> None:
+def test_masks_that_let_nothing_arrive_are_said(alone: Made) -> None:
     """Where each sees itself alone, only the middle of three, its own mirror image, can be known."""
     for name, length in (("odd", 3), ("even", 2)):
-        untrained(runs / name, TaskConfig(task="reverse-aligned", length=length), mask="sliding-window:0")
+        alone({"task": "reverse-aligned", "length": length}, name, mask="sliding-window:0")
     app = open_page("layers", run="even")
     assert app.title[0].value == "No answer can be known here: the mask hides what it depends on."
     assert "no path leads from an answer" in words(app)
     assert " of 1 " in open_page("layers", run="odd").title[0].value
 
 
-def test_512_tokens_are_drawn_from_less_than_a_megabyte_a_figure(runs: Path) -> None:
-    untrained(runs / "long", TaskConfig(task="reverse", length=256), n_layers=3)
+def test_512_tokens_are_drawn_from_less_than_a_megabyte_a_figure(alone: Made) -> None:
+    alone({"length": 256}, n_layers=3)
     app = open_page("layers")
-    sizes = {key: len(element.proto.bytes) for key, element in zip(figures(app), _plots(app), strict=True)}
-    assert len(sizes) == 6
-    assert max(sizes.values()) < 1_000_000, sizes
-    assert any("512 tokens: each cell drawn is the largest of 6 × 6." in caption.value for caption in app.caption)
-
-
-def _plots(app: AppTest) -> list[Any]:
-    return [element for element in app.get("bidi_component") if b'"revision"' in element.proto.bytes[:4000]]
+    assert len(figures(app)) == 6
+    assert max(len(element.proto.bytes) for element in app.get("bidi_component")) < 1_000_000
+    assert "512 tokens: each cell drawn is the largest of 6 × 6." in words(app)
 
 
 def test_another_model_forgets_the_cell() -> None:
@@ -284,31 +253,29 @@ def test_a_frame_stands_around_what_can_be_known_and_two_around_the_chosen_cell(
     assert len({figure.layout.shapes[i].line.color for i in (2, 3)}) == 2
 
 
-def test_many_positions_have_dots_in_place_of_letters() -> None:
-    n = 40
-    right = np.arange(2 * n).reshape(2, n) % 7 == 0
-    said = [["1"] * n] * 2
-    labels = (["embedding", "0 attention"], ["1"] * n, ["1"] * n)
-    figure = lens_heatmap(np.full((2, n), 0.5), said, right, *labels, known=np.arange(n) > 20)
+@pytest.mark.parametrize(("stages", "n"), [(2, 40), (30, 3)])
+def test_many_positions_or_stages_have_dots_in_place_of_letters(stages: int, n: int) -> None:
+    right = np.arange(stages * n).reshape(stages, n) % 7 == 0
+    known = np.arange(n) > n // 2
+    labels = ([f"stage {i}" for i in range(stages)], ["1"] * n, ["1"] * n)
+    figure = lens_heatmap(np.full((stages, n), 0.5), [["1"] * n] * stages, right, *labels, known=known)
     dots = sent(figure, "right")
     found = set(zip(decoded(dots["y"]).tolist(), decoded(dots["x"]).tolist(), strict=True))
-    assert found == {(i // n, i % n) for i in range(0, 2 * n, 7) if i % n > 20}
+    assert found == set(map(tuple, np.argwhere(right & known).tolist()))
     assert "letters" not in {each.name for each in figure.data}
 
 
 def test_right_tokens_at_the_ends_of_a_long_row_lean_inwards() -> None:
-    n = 60
-    figure = lens_heatmap(
-        np.zeros((2, n)), [["1"] * n] * 2, np.zeros((2, n), dtype=bool), ["a", "b"], ["word"] * n, ["word"] * n,
-        known=np.ones(n, dtype=bool),
-    )  # fmt: skip
-    line = sent(figure, "right token")
-    sides = dict(zip(line["x"], line["textposition"], strict=True))
+    def sides_of(n: int) -> dict[int, str]:
+        nowhere, labels = np.zeros((2, n)), (["a", "b"], ["word"] * n, ["word"] * n)
+        figure = lens_heatmap(nowhere, [["1"] * n] * 2, nowhere > 0, *labels, known=np.ones(n, dtype=bool))
+        line = sent(figure, "right token")
+        return dict(zip(line["x"], line["textposition"], strict=True))
+
+    sides = sides_of(60)
     assert sides[0] == "middle right"
-    assert {sides[place] for place in sides if 3 <= place < n - 3} == {"middle center"}
-    nowhere = np.zeros((2, 3), dtype=bool)
-    short = lens_heatmap(np.zeros((2, 3)), [["1"] * 3] * 2, nowhere, ["a", "b"], *LABELS[1:], known=KNOWN)
-    assert set(sent(short, "right token")["textposition"]) == {"middle center"}
+    assert {sides[place] for place in sides if 3 <= place < 57} == {"middle center"}
+    assert set(sides_of(3).values()) == {"middle center"}
 
 
 def test_the_right_token_is_among_the_likeliest_ones_shown() -> None:
@@ -349,7 +316,8 @@ def test_names_stand_at_their_places_the_last_always_and_never_too_many(n: int) 
 
 
 @pytest.mark.parametrize("size", [97, 512, 1000])
-def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
+def test_a_coarse_pattern_keeps_every_bright_key_and_a_short_one_is_not_coarse(size: int) -> None:
+    assert block_of(16, 16) == block_of(1, MOST) == 1
     block = block_of(size, size)
     assert -(-size // block) <= MOST
     pattern, mask = np.zeros((size, size)), np.tril(np.ones((size, size), dtype=bool))
@@ -367,18 +335,3 @@ def test_a_coarse_pattern_keeps_every_bright_key(size: int) -> None:
         assert sorted(axis.range) == [0.5, size + 0.5]
         assert 5 <= len(axis.tickvals) == len(axis.ticktext)
         assert [names[place - 1] for place in axis.tickvals] == list(axis.ticktext)
-
-
-def test_a_deep_model_has_dots_in_place_of_letters() -> None:
-    n = 30
-    right = np.zeros((n, 3), dtype=bool)
-    right[4, 1] = True
-    stages = [f"stage {i}" for i in range(n)]
-    figure = lens_heatmap(np.full((n, 3), 0.5), [["1"] * 3] * n, right, stages, *LABELS[1:], known=KNOWN)
-    dots = sent(figure, "right")
-    assert (decoded(dots["x"]).tolist(), decoded(dots["y"]).tolist()) == ([1], [4])
-    assert "letters" not in {each.name for each in figure.data}
-
-
-def test_short_patterns_are_not_coarse() -> None:
-    assert block_of(16, 16) == block_of(1, MOST) == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,9 @@ from dashboard.app_pages.look_inside.positions.alibi_and_none import formula_of_
 from dashboard.app_pages.look_inside.positions.rotation import _judged
 from dashboard.figures.kit import numbers
 from dashboard.view.settings import limits
+from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
-from transformer import checkpoints
 from transformer.analysis.encodings import FittedShift
-from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.model import build
-from transformer.training.runs import Run
 
 
 def page(**query: str) -> AppTest:
@@ -55,9 +50,14 @@ SIZED = {"pe_width": "8", "pe_length": "20", "base": "100", "cursor": "7", "shif
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("name", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize(
-    ("query", "sizes"), [(SIZED, (20, 8, 100)), ({"run": "reverse-sinusoidal"}, None), ({"run": "compiled"}, None)]
+    ("name", "query", "sizes"),
+    [
+        ("sinusoidal", SIZED, (20, 8, 100)),
+        ("sinusoidal", {"run": "reverse-sinusoidal"}, None),
+        ("rotary", {"run": "compiled"}, None),
+        ("rotary", SIZED, (20, 8, 100)),
+    ],
 )
 def test_what_follows_from_a_formula_is_the_formula(
     name: str, query: dict[str, str], sizes: tuple[int, int, int] | None
@@ -98,11 +98,10 @@ def test_the_hands_are_where_the_formula_puts_them() -> None:
     app = page(encoding="sinusoidal", dimensions="0,5", **SIZED)
     for place in (7, 10):
         hands = trace(app, "pairs", f"position {place}")
-        for pair, middle in ((0, 0.0), (2, hands["x"][1] - math.cos((place - 1) / 100 ** (4 / 8)))):
-            angle = (place - 1) / 100 ** (2 * pair / 8)
-            index = 0 if pair == 0 else 1
-            assert hands["x"][index] - middle == pytest.approx(math.cos(angle))
-            assert hands["y"][index] == pytest.approx(math.sin(angle))
+        angles = [(place - 1) / 100 ** (2 * pair / 8) for pair in (0, 2)]
+        middles = [0.0, hands["x"][1] - math.cos(angles[1])]
+        np.testing.assert_allclose(np.subtract(hands["x"][:2], middles), np.cos(angles), atol=1e-6)
+        np.testing.assert_allclose(hands["y"][:2], np.sin(angles), atol=1e-6)
     degrees = [math.degrees(3 / 100 ** (2 * pair / 8)) for pair in (0, 2)]
     said(app, rf"From position 7 to 10, pair 0 turns by {degrees[0]:.0f}°, pair 2 turns by {degrees[1]:.1f}°")
 
@@ -117,11 +116,11 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
     np.testing.assert_allclose(z(app, "encoding"), table, rtol=1e-6)
     products = table @ table.T
     np.testing.assert_allclose(z(app, "similarity"), products, rtol=1e-5, atol=1e-4)
-    for distance in range(len(table)):
-        pairs = [products[p, q] for p in range(len(table)) for q in range(len(table)) if p - q == distance]
-        for name, value in (("mean", np.mean(pairs)), ("least", min(pairs)), ("greatest", max(pairs))):
-            assert array(trace(app, "profile", name)["y"])[distance] == pytest.approx(value, rel=1e-5, abs=1e-4)
-    apart = max(np.ptp(np.diagonal(products, d)) for d in range(len(table)))
+    pairs = [np.diagonal(products, distance) for distance in range(len(table))]
+    for name, of in (("mean", np.mean), ("least", np.min), ("greatest", np.max)):
+        drawn = array(trace(app, "profile", name)["y"])
+        np.testing.assert_allclose(drawn, [of(each) for each in pairs], rtol=1e-5, atol=1e-4)
+    apart = max(map(np.ptp, pairs))
     assert float(said(app, r"differ by up to (\S+): the positions matter")[1]) == pytest.approx(apart, rel=5e-3)
     before, after = table[:-1], table[1:]
     nearest = (np.linalg.pinv(before) @ after).T
@@ -129,7 +128,7 @@ def test_a_learned_table_is_that_of_its_step(run: str, step: int | None) -> None
     missed, unseen = (float(metric.value) for metric in app.metric)
     assert missed == pytest.approx(np.linalg.norm(after - before @ nearest.T) / np.linalg.norm(after), abs=5e-4)
     assert unseen > 0.5
-    assert any("A linear map can always fit so few independent vectors" in element.value for element in app.markdown)
+    said(app, "A linear map can always fit so few independent vectors")
 
 
 @pytest.mark.daily(1)
@@ -152,7 +151,7 @@ def test_alibis_prices_are_the_papers(query: dict[str, str]) -> None:
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize("run", ["reverse", "reverse-aligned", "reverse-translate", "compiled"])
+@pytest.mark.parametrize("run", ["reverse-aligned", "reverse", "reverse-translate", "compiled"])
 def test_without_positions_reading_backwards_changes_nothing(run: str) -> None:
     app = open_page("positions", {"code": True}, run=run, encoding="none")
     assert len(app.code) >= 2
@@ -206,32 +205,28 @@ def test_a_token_and_its_position_are_added_up_from_the_weights(query: dict[str,
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(
-    ("name", "instead"),
+    ("name", "instead", "offered"),
     [
-        ("rotary", "turns its queries and keys"),
-        ("alibi", "subtracts from a score a penalty"),
-        ("none", "only the mask"),
+        ("rotary", "turns its queries and keys", ["What if it were trained with rotary positions?"]),
+        ("alibi", "subtracts from a score a penalty", ["What if it were trained with ALiBi positions?"]),
+        ("none", "only the mask", ["What if it were trained without positions?"]),
     ],
 )
-def test_where_nothing_is_added_it_is_said_and_what_takes_the_place_of_a_sum(name: str, instead: str) -> None:
+def test_of_another_encoding_it_is_said_what_takes_the_place_of_a_sum_and_a_training_is_offered(
+    name: str, instead: str, offered: list[str]
+) -> None:
     app = page(encoding=name)
     said(app, instead)
     said(app, "no vector is added to the token embeddings")
     assert not {"addition", "norms"} & set(figures(app))
-
-
-def test_another_encoding_is_offered_and_not_the_models_own() -> None:
-    app = page(run="reverse")
-    said(app, "What if it had another encoding")
-    assert not [toggle for toggle in app.toggle if toggle.label.startswith("What if")]
-    assert [toggle.label for toggle in page(encoding="rotary").toggle if toggle.label.startswith("What if")] == [
-        "What if it were trained with rotary positions?"
-    ]
+    assert [toggle.label for toggle in app.toggle if toggle.label.startswith("What if")] == offered
 
 
 @pytest.mark.daily(2)
-@pytest.mark.parametrize(("run", "scaled"), [("reverse", True), ("compiled", False), ("reverse-sinusoidal", True)])
-@pytest.mark.parametrize("switched", [False, True])
+@pytest.mark.parametrize(
+    ("run", "scaled", "switched"),
+    [("reverse", True, False), ("compiled", False, False), ("reverse-sinusoidal", True, True)],
+)
 def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool) -> None:
     model, config = network(run)
     app = page(run=run, **({"scaled": str(int(not scaled))} if switched else {}))
@@ -251,6 +246,8 @@ def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool
     np.testing.assert_allclose(named["position vectors"], norms, rtol=1e-5)
     said(app, rf"are {now.mean():.2f} long on average, positions {norms.mean():.2f}")
     ratio = now.mean() / norms.mean()
+    said(app, "What if it had another encoding")
+    assert not [each for each in app.toggle if each.label.startswith("What if")]
     word = "Tokens dominate" if ratio >= 2 else "Positions dominate" if ratio <= 0.5 else "Neither dominates"
     said(app, rf"\*\*{word}")
     does = "multiplies" if config.model.scale_embeddings else "does not multiply"
@@ -265,10 +262,8 @@ def test_lengths_are_those_of_the_weights(run: str, scaled: bool, switched: bool
 
 def test_neighbours_cosine_is_that_of_the_table() -> None:
     table = network("reverse-aligned")[0].positions.get_parameter("table").detach().double().numpy()[:3]
-    cosines = [
-        float(p @ q) / math.sqrt(float(p @ p) * float(q @ q)) for p, q in zip(table[1:], table[:-1], strict=True)
-    ]
-    mean = f"{sum(cosines) / 2:.2f}".replace("-", "−")
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    mean = f"{np.mean([unit[0] @ unit[1], unit[1] @ unit[2]]):.2f}".replace("-", "−")
     app = page(run="reverse-aligned", pe_length="3", shift="2")
     assert app.title[0].value == (f"Learned positions: neighbours have nearly unrelated vectors, with cosine {mean}.")
     said(app, "fitted to 1 step, misses 0.00")
@@ -280,8 +275,7 @@ def test_a_link_is_a_view_and_the_sliders_write_it() -> None:
     app = page(**query)
     assert not app.warning
     assert link(app) == query
-    for name, value in SIZED.items():
-        assert app.session_state[f"control-{name}"] == int(value)
+    assert all(app.session_state[f"control-{name}"] == int(value) for name, value in SIZED.items())
     app.slider(key="control-cursor").set_value(10).run()  # the middle of 20: the page's own choice
     assert link(app) == {name: value for name, value in query.items() if name != "cursor"}
     app.slider(key="control-pe_length").set_value(2).run()
@@ -304,19 +298,6 @@ def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
     assert 200_000 < max(sizes) < 1_000_000
 
 
-@pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes an untrained model, and it is the only one there is."""
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-
-    def made(task: str, length: int, **shape: Any) -> None:
-        config = RunConfig(task=TaskConfig(task=task, length=length), model=ModelConfig(n_layers=1, d_ff=0, **shape))
-        run = Run.create(tmp_path / "odd", config)
-        checkpoints.save(run.folder / "snapshots" / "step-000000.safetensors", build(config), config)
-
-    return made
-
-
 @pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("task", "length", "shape"),
@@ -328,17 +309,14 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Non
         ("reverse", 101, {"positions": "learned", "d_model": 514, "n_heads": 2}),
     ],
 )
-def test_models_of_every_size_can_be_looked_at(
-    task: str, length: int, shape: dict[str, Any], models: Callable[..., None]
-) -> None:
-    models(task, length, **shape)
-    for name in ("learned", "sinusoidal", "rotary", "alibi", "none"):
-        app = page(run="odd", encoding=name)
+def test_models_of_every_size_can_be_looked_at(task: str, length: int, shape: dict[str, Any], alone: Made) -> None:
+    alone({"task": task, "length": length}, n_layers=1, d_ff=0, **shape)
+    for name in {shape["positions"], "sinusoidal", "alibi"}:
+        app = page(run="one", encoding=name)
         assert not app.warning, name
         assert not app.error, name
-        if name != "none":
-            assert figures(app), name
-    app = page(run="odd", pe_length="1")
+        assert figures(app) or name == "none"
+    app = page(run="one", pe_length="1")
     assert not app.exception
     if shape["positions"] in ("learned", "rotary"):
         assert app.title[0].value == "There is only one position, so there is no order to encode."
@@ -355,30 +333,19 @@ def test_wavelengths_are_written_in_few_letters(value: float, text: str) -> None
     assert numbers.short(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (4.44e-16, "4.4 × 10⁻¹⁶"), (0.02, "2.0 × 10⁻²")])
-def test_deviations_are_written_as_powers_of_ten(value: float, text: str) -> None:
-    assert numbers.tiny(value) == text
+def test_deviations_are_written_as_powers_of_ten() -> None:
+    assert list(map(numbers.tiny, (0.0, 4.44e-16, 0.02))) == ["0", "4.4 × 10⁻¹⁶", "2.0 × 10⁻²"]
 
 
-@pytest.mark.parametrize(("heads", "said"), [(1, False), (4, False), (6, True), (7, True), (8, False), (12, True)])
-def test_slopes_that_the_authors_code_has_otherwise_say_so(heads: int, said: bool) -> None:
-    assert bool(formula_of_the_paper(heads)) == said
+def test_slopes_that_the_authors_code_has_otherwise_say_so() -> None:
+    assert [heads for heads in range(1, 13) if formula_of_the_paper(heads)] == [3, 5, 6, 7, 9, 10, 11, 12]
 
 
-@pytest.mark.parametrize(
-    ("unseen", "words"),
-    [
-        (
-            0.099,
-            "The map also works for steps that it was not fitted to: a step is nearly the same linear map for every p.",
-        ),
-        (0.1, "The map works in part for steps that it was not fitted to."),
-        (0.899, "The map works in part for steps that it was not fitted to."),
-        (0.9, "The map does not work for steps that it was not fitted to."),
-    ],
-)
-def test_a_fitted_map_is_said_to_carry_over_and_nothing_more(unseen: float, words: str) -> None:
-    assert _judged(FittedShift(np.eye(2), 15, 0.0, unseen), width=8) == words
+def test_a_fitted_map_is_said_to_carry_over_and_nothing_more() -> None:
+    works = "The map also works for steps that it was not fitted to: a step is nearly the same linear map for every p."
+    part, fails = ("The map works in part for steps", "The map does not work for steps")
+    for unseen, words in ((0.099, works), (0.1, part), (0.899, part), (0.9, fails)):
+        assert _judged(FittedShift(np.eye(2), 15, 0.0, unseen), width=8).startswith(words)
     free = _judged(FittedShift(np.eye(2), 15, 0.0, 0.9), width=64)
-    assert free.endswith("The map does not work for steps that it was not fitted to.")
+    assert free.endswith(f"{fails} that it was not fitted to.")
     assert "no linear map" not in free

@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,19 +31,22 @@ def noise(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (rows, columns, 3))
 
 
-def test_colours_are_prepared_as_the_folder_says(tmp_path: Path) -> None:
-    one = load(look(saved("ViTModel", tmp_path, PREPARATION)))
-    pixels = np.full((32, 32, 3), (255, 51, 0))
-    found = one.given(picture=encoded(pixels)).named["pixel_values"]
-    assert found.shape == (1, 3, 32, 32)
-    for channel, value in enumerate([(1 - 0.1) / 0.5, (0.2 - 0.2) / 0.25, (0 - 0.3) / 0.2]):
-        torch.testing.assert_close(found[0, channel], torch.full((32, 32), value), atol=1e-6, rtol=1e-5)
-
-
-def test_without_a_word_of_the_folder_colours_go_from_minus_one_to_one() -> None:
-    one = foreign("vit", made("ViTModel"))
-    found = one.given(picture=encoded(np.full((32, 32, 3), (255, 0, 51)))).named["pixel_values"]
-    torch.testing.assert_close(found[0, :, 5, 7], torch.tensor([1.0, -1.0, -0.6]))
+@pytest.mark.parametrize(
+    ("model", "says", "pixel", "expected"),
+    [
+        ({}, PREPARATION, (255, 51, 0), ((1 - 0.1) / 0.5, (0.2 - 0.2) / 0.25, (0 - 0.3) / 0.2)),
+        ({}, None, (255, 0, 51), (1.0, -1.0, -0.6)),  # without a word of the folder from minus one to one
+        ({}, {"do_normalize": False, "do_rescale": False, "image_mean": "anything"}, (200, 200, 200), (200.0,) * 3),
+        ({"num_channels": 1}, {"image_mean": [0.0], "image_std": 1.0}, (51, 51, 51), (0.2,)),
+    ],
+)
+def test_colours_are_prepared_as_the_folder_says(
+    tmp_path: Path, model: dict[str, Any], says: dict[str, Any] | None, pixel: tuple[int, ...], expected: tuple
+) -> None:
+    one = load(look(saved("ViTModel", tmp_path, says, **model)))
+    found = one.given(picture=encoded(np.full((32, 32, 3), pixel))).named["pixel_values"]
+    of_each = torch.tensor(expected)[None, :, None, None].expand(1, len(expected), 32, 32)
+    torch.testing.assert_close(found, of_each, atol=1e-6, rtol=1e-5)
 
 
 def test_it_is_what_the_librarys_own_processor_makes() -> None:
@@ -69,11 +73,7 @@ def differing(one: Foreign, row: int, column: int) -> list[int]:
 
 @pytest.mark.parametrize(
     ("kind", "front"),
-    [
-        ("ViTModel", ("CLS",)),
-        ("DeiTModel", ("CLS", "DIST")),
-        ("Dinov2WithRegistersModel", ("CLS", "REG 1", "REG 2")),
-    ],
+    [("ViTModel", ("CLS",)), ("DeiTModel", ("CLS", "DIST")), ("Dinov2WithRegistersModel", ("CLS", "REG 1", "REG 2"))],
 )
 def test_a_position_is_named_by_the_patch_that_it_is(kind: str, front: tuple[str, ...]) -> None:
     one = foreign(kind, made(kind))
@@ -97,10 +97,7 @@ def test_without_a_picture_there_is_one_that_is_said_what_it_is() -> None:
     assert "yellow sun in a blue sky over a green field" in BUILT_IN
 
 
-def test_a_picture_of_one_colour_and_one_turned_by_a_camera() -> None:
-    grey = foreign("grey", made("ViTModel", num_channels=1), preparation={"image_mean": [0.0], "image_std": 1.0})
-    found = grey.given(picture=encoded(np.full((32, 32, 3), 51))).named["pixel_values"]
-    torch.testing.assert_close(found, torch.full((1, 1, 32, 32), 0.2))
+def test_a_picture_that_a_camera_turned_stands_upright() -> None:
     picture = Image.fromarray(np.concatenate([np.full((32, 16, 3), 255), np.zeros((32, 16, 3))], 1).astype(np.uint8))
     turned = picture.getexif()
     turned[0x0112] = 3  # upside down
@@ -110,13 +107,6 @@ def test_a_picture_of_one_colour_and_one_turned_by_a_camera() -> None:
     assert seen is not None
     assert seen[:, :12].max() < 20
     assert seen[:, 20:].min() > 235
-
-
-def test_as_it_is_where_the_folder_says_that_nothing_is_done() -> None:
-    settings = {"do_normalize": False, "do_rescale": False, "image_mean": "anything"}
-    one = foreign("vit", made("ViTModel"), preparation=settings)
-    found = one.given(picture=encoded(np.full((32, 32, 3), 200))).named["pixel_values"]
-    assert torch.equal(found, torch.full((1, 3, 32, 32), 200.0))
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:

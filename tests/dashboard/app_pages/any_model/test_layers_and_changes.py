@@ -1,4 +1,4 @@
-"""Change its attention: heads removed and masks given, compared with the same done by hand to the model itself."""
+"""Its layers, and its attention when it is changed: numbers worked out by hand on the model itself."""
 
 from __future__ import annotations
 
@@ -14,11 +14,47 @@ from tests.kit.pages import array, link, open_page, trace
 TEXT = "The king is dead, long live the king, the king!"
 
 
+def opened(folder: Path) -> tuple[transformers.GPT2LMHeadModel, torch.Tensor]:
+    """The model, as the library itself opens it, and the tokens of the text."""
+    model = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager").eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")["input_ids"]
+
+
+# --- its layers
+
+
+@torch.no_grad()
+def test_the_lens_is_the_models_own_last_steps_after_each_layer_and_the_rollout_half_of_each(models: Path) -> None:
+    model, tokens = opened(models / "small-gpt2")
+    output = model(tokens, output_hidden_states=True, output_attentions=True)
+    stages = [model.lm_head(model.transformer.ln_f(stream[0])) for stream in output.hidden_states[:2]]
+    stages.append(output.logits[0])
+    app = open_page("stream", imported="small-gpt2", imported_input=TEXT)
+    expected = torch.stack(stages).softmax(-1).max(-1).values.numpy()
+    np.testing.assert_allclose(array(trace(app, "imported-lens", "values")["z"]), expected, atol=1e-5)
+    total = tokens.shape[1]
+    same = [int((stage.argmax(-1) == stages[-1].argmax(-1)).sum()) for stage in stages]
+    half = next(i for i, count in enumerate(same) if 2 * count >= total)
+    where = ("the embedding", "layer 0", "layer 1")[half]
+    assert app.title[0].value == f"After {where}, {same[half]} of {total} words are those that it says in the end."
+    first, second = ((each[0].mean(0) + torch.eye(total)) / 2 for each in output.attentions)
+    found = array(trace(app, "imported-rollout", "values")["z"])
+    np.testing.assert_allclose(np.nan_to_num(found), (second @ first).numpy(), atol=1e-5)
+
+
+def test_without_an_unembedding_there_is_no_lens() -> None:
+    app = open_page("stream", imported="small-bert")
+    assert app.title[0].value == "Attention rolled out through 2 layers."
+    assert app.info[0].value.startswith("There is no logit lens of this model")
+
+
+# --- its attention
+
+
 @torch.no_grad()
 def without(folder: Path, removed: list[tuple[int, int]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits of the whole model, and with some heads' slices zeroed before the output projection."""
-    model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
-    tokens = transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")["input_ids"]
+    model, tokens = opened(folder)
     whole = model(tokens).logits[0]
     for layer, head in removed:
 
@@ -36,7 +72,9 @@ def divergence(before: torch.Tensor, after: torch.Tensor) -> np.ndarray:
     return functional.kl_div(q, p, log_target=True, reduction="none").sum(-1).numpy()
 
 
-def test_the_output_moves_as_it_does_without_the_heads(models: Path) -> None:
+def test_the_output_moves_as_it_does_without_the_heads_and_the_map_is_what_each_removal_alone_does(
+    models: Path,
+) -> None:
     before, after = without(models / "small-gpt2", [(0, 1), (1, 3)])
     removed = "decoder.0.self_attention.1,decoder.1.self_attention.3"
     app = open_page("ablation", imported="small-gpt2", imported_input=TEXT, removed=removed)
@@ -45,10 +83,6 @@ def test_the_output_moves_as_it_does_without_the_heads(models: Path) -> None:
     assert app.title[0].value.startswith("Without heads 0.1 and 1.3 the model’s own output changes by ")
     flips = int((before.argmax(-1) != after.argmax(-1)).sum())
     assert any(each.value.startswith(f"{flips} of {len(before)} likeliest words change.") for each in app.caption)
-
-
-def test_the_map_is_what_each_removal_alone_does(models: Path) -> None:
-    app = open_page("ablation", imported="small-gpt2", imported_input=TEXT)
     found = array(trace(app, "imported-removal", "values")["z"])
     for layer, head in [(0, 0), (1, 2)]:
         expected = divergence(*without(models / "small-gpt2", [(layer, head)])).mean()
@@ -62,11 +96,6 @@ def test_another_mask_is_what_its_self_attention_sees(models: Path) -> None:
     n = len(cells)
     assert np.isnan(cells[np.triu_indices(n, 1)]).all()
     np.testing.assert_allclose(np.nan_to_num(cells).sum(-1), 1, atol=1e-5)
-
-
-def test_the_models_own_mask_changes_nothing() -> None:
-    app = open_page("ablation", imported="small-gpt2", imported_input=TEXT, seen_mask="causal")
-    np.testing.assert_allclose(array(trace(app, "imported-change", "measured")["y"]), 0, atol=1e-6)
 
 
 def test_what_a_link_names_in_vain_is_left_out() -> None:
