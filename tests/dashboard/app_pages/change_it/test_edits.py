@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dashboard.components.payload import unpack
-from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, shown, trace
+from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
@@ -119,12 +119,12 @@ def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
     app = open_page("edits", run="reverse")
     for kind in added:
         app.selectbox(key="edit-kind").set_value(kind).run()
-        next(button for button in app.button if button.label == "Add").click().run()
+        press(app, "Add")
         assert not app.error, kind
     assert link(app)["edits"] == "~".join(added.values())
     app.selectbox(key="edit-kind").set_value("patch-input").run()
     app.text_input(key="edit-input").set_value("<b>~:").run()
-    next(button for button in app.button if button.label == "Add").click().run()
+    press(app, "Add")
     assert ["needs an input such as 3_1_4" in shown(error.value) for error in app.error] == [True]
     assert link(app)["edits"] == "~".join(added.values())
 
@@ -133,7 +133,7 @@ def test_a_painted_pattern_begins_where_the_head_looks():
     model, config = network("reverse")
     app = open_page("edits", run="reverse")
     app.selectbox(key="edit-kind").set_value("painted").run()
-    next(button for button in app.button if button.label == "Add").click().run()
+    press(app, "Add")
     tokens, _, _ = laid_out(config, np.array([[3, 1, 4, 1, 5, 9, 2, 6]]))
     pattern = observe(model, tokens)[f"{SITE}.pattern"][0, 0].numpy()
     cells = np.zeros((16, 16), dtype=np.uint8)

@@ -37,7 +37,7 @@ from dashboard.theme import DARK, LIGHT
 from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells, close
-from tests.kit.pages import array, figures, link, open_page, press_counted, shown, trace
+from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
 from tests.kit.recurrent_by_hand import gru_step, mapped
 from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
@@ -259,13 +259,7 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
         "corner_noise": ("0.9", "corner_noise=0.9 cannot be used"),
         "corner_forcing": ("nan", "corner_forcing=nan cannot be used"),
     }
-    app = open_page("corners", **{name: value for name, (value, _) in nonsense.items()})
-    notices = [shown(warning.value) for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, words in nonsense.values():
-        assert any(words in notice for notice in notices), words
-    assert app.title[0].value.startswith(f"After {STEPS} steps ")
-    assert link(app) == {"run": "reverse"}
+    assert falls_back("corners", nonsense).title[0].value.startswith(f"After {STEPS} steps ")
 
 
 def test_the_step_stays_with_another_walk_and_goes_with_another_training() -> None:
@@ -614,11 +608,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measure(app: AppTest) -> None:
-    next(each for each in app.button if each.label == "Measure").click().run()
-    assert not app.exception
-
-
 def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -631,9 +620,9 @@ def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
     monkeypatch.setattr(teacher_forcing.Measuring, "start", start)
     app = open_page("corners", corner_part="forcing", corner_width="3", corner_affine="0")
     assert any("Not measured yet" in caption.value for caption in app.caption)
-    measure(app)
+    press(app, "Measure")
     assert any("could not start: no room" in warning.value for warning in app.warning)
-    measure(app)
+    press(app, "Measure")
     path = teacher_forcing.own(config(d_model=3, affine=False))
     options = ["--d-model", "3", "--attention", "none", "--no-affine", "--most", "2", "--noise", "0.1"]
     assert begun == [(path, *options)] * 2
@@ -689,7 +678,7 @@ def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_f
     app = open_page("corners", corner_part="forcing", corner_width="3")
     monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
     monkeypatch.setattr(teacher_forcing.measuring, "path", other)
-    measure(app)
+    press(app, "Measure")
     assert any("Another measurement is running" in warning.value for warning in app.warning)
 
     def shown_now() -> tuple[list[str], list[str]]:
@@ -714,16 +703,19 @@ def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_f
 
 
 def test_a_stop_is_of_this_measurement_alone_and_remembered_until_the_next_begins(tmp_path: Path, monkeypatch) -> None:
+    path, another = tmp_path / "one.json", tmp_path / "another.json"
+    path.write_text("an older one")
     sleeper, start = [sys.executable, "-c", "import time; time.sleep(1e6)"], subprocess.Popen
     monkeypatch.setattr("dashboard.models.background.subprocess.Popen", lambda command, **said: start(sleeper, **said))
     measuring = teacher_forcing.Measuring("corners")
     monkeypatch.setattr(teacher_forcing, "measuring", measuring)
-    measuring.start(tmp_path / "one.json")
-    teacher_forcing.stop(tmp_path / "another.json")
+    measuring.start(path)
+    assert not path.exists()
+    teacher_forcing.stop(another)
     assert measuring.running
-    teacher_forcing.stop(tmp_path / "one.json")
+    teacher_forcing.stop(path)
     assert (measuring.running, measuring.failed, measuring.stopped) == (False, True, True)
-    measuring.start(tmp_path / "one.json")
+    measuring.start(path)
     assert not measuring.stopped
     measuring.stop()
 

@@ -23,7 +23,7 @@ from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
 from tests.kit import texts
-from tests.kit.pages import array, figures, link, open_page, shown
+from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer import checkpoints, observe
 from transformer.__main__ import main
@@ -71,10 +71,13 @@ def ids(task: Text, pieces: list[str]) -> list[int]:
     """The tokens of a passage, found again by what they look like."""
     assert pieces[0] == "SEP "
     known = task.known.vocabulary
-    return [
-        task.separator,
-        *(known.tokens.index(piece) if piece in known.tokens else known.unknown for piece in pieces[1:]),
-    ]
+    return [task.separator, *(known.tokens.index(p) if p in known.tokens else known.unknown for p in pieces[1:])]
+
+
+def best(likely: np.ndarray, own: int) -> list[int]:
+    """The tokens of the bars: the ten likeliest, and the one that stood there."""
+    order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
+    return order if own in order else [*order, own]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -103,8 +106,7 @@ def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_wi
         cut[np.argsort(-cut, kind="stable")[6:]] = 0
         cut /= cut.sum()
         bars = {trace["name"]: array(trace["x"]) for trace in figures(app)["writing-alternatives"]["data"][:2]}
-        order = np.argsort(-likely[:-1], kind="stable")[:10]
-        shown = order.tolist() if text[place] in order else [*order.tolist(), text[place]]
+        shown = best(likely, text[place])
         assert bars["the model’s probability"] == pytest.approx(likely[shown], abs=1e-5)
         assert bars["drawn with"] == pytest.approx(cut[shown], abs=1e-5)
         names = figures(app)["writing-alternatives"]["layout"]["yaxis"]["ticktext"]
@@ -160,9 +162,7 @@ def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
     likely = softmax(logits_after(model, text[:3]))
     traces = figures(app)["writing-alternatives"]["data"]
     assert "drawn with" not in [trace.get("name") for trace in traces]
-    order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
-    shown = order if text[3] in order else [*order, text[3]]
-    assert array(traces[0]["x"]) == pytest.approx(likely[shown], abs=1e-5)
+    assert array(traces[0]["x"]) == pytest.approx(likely[best(likely, text[3])], abs=1e-5)
     assert f"The model gave it {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
 
 
@@ -200,8 +200,9 @@ def test_what_is_out_of_sight_is_said_where_the_reader_looks(shelf: Run, word: s
 
 
 def test_a_text_that_fits_loses_nothing(shelf: Run) -> None:
-    app = open_page("writing", run="plays", written="12")
-    assert not [caption for caption in app.caption if "tokens at most" in caption.value]
+    assert not any(
+        "tokens at most" in caption.value for caption in open_page("writing", run="plays", written="12").caption
+    )
 
 
 def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
@@ -218,28 +219,28 @@ def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
 # --- the same link, the same text
 
 
-def test_the_same_link_gives_the_same_text_and_another_seed_another(shelf: Run) -> None:
-    def written(**more: str) -> list[str]:
-        draft._begun.clear()  # type: ignore[attr-defined]
-        tokens: list[str] = component(open_page("writing", **LINK, **more), "writing-passage")[0]["tokens"]
-        return tokens
+def passage(**query: str) -> list[str]:
+    """The tokens that the page has written, SEP and the prompt before them."""
+    draft._begun.clear()  # type: ignore[attr-defined]
+    tokens: list[str] = component(open_page("writing", **query), "writing-passage")[0]["tokens"]
+    return tokens
 
-    first = written()
-    assert written() == first
-    assert written(writing_seed="1") != first
-    assert written(top_k="1", writing_seed="1") == written(top_k="1", writing_seed="2")
+
+def test_the_same_link_gives_the_same_text_and_another_seed_another(shelf: Run) -> None:
+    first = passage(**LINK)
+    assert passage(**LINK) == first
+    assert passage(**LINK, writing_seed="1") != first
+    assert passage(**LINK, top_k="1", writing_seed="1") == passage(**LINK, top_k="1", writing_seed="2")
 
 
 def test_a_shorter_text_is_the_beginning_of_a_longer_one(shelf: Run) -> None:
-    shorter, longer = (
-        component(open_page("writing", run="plays", written=n), "writing-passage")[0]["tokens"] for n in ("7", "19")
-    )
+    shorter, longer = (passage(run="plays", written=n) for n in ("7", "19"))
     assert longer[: len(shorter)] == shorter
     assert len(longer) - len(shorter) == 12
 
 
 def test_the_command_line_writes_the_same(shelf: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    tokens = component(open_page("writing", **LINK, prompt="The crow"), "writing-passage")[0]["tokens"]
+    tokens = passage(**LINK, prompt="The crow")
     assert main(["generate", str(shelf.folder), "--prompt", "The crow", "--tokens", "20", "--temperature", "0.7"]) == 0
     assert capsys.readouterr().out == "".join(tokens[1:]) + "\n"
 
@@ -263,7 +264,7 @@ def test_the_command_line_says_in_one_line_what_cannot_be(
 
 
 def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", str(Path(__file__).parents[4] / "checkpoints" / "reverse")]) == 2
+    assert main(["generate", str(ROOT / "checkpoints" / "reverse")]) == 2
     assert "was trained on reverse: only a model that was trained on a text" in capsys.readouterr().err
 
 
@@ -279,12 +280,7 @@ def test_nonsense_in_a_link_falls_back_with_a_notice_each(shelf: Run) -> None:
         "top_p": ("0", "top_p=0 cannot be used"),
         "written": ("100000", "written=100000 cannot be used"),
     }
-    app = open_page("writing", **(LINK | {name: value for name, (value, _) in nonsense.items()}))
-    notices = [shown(warning.value) for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, said in nonsense.values():
-        assert any(said in notice for notice in notices), said
-    assert link(app) == {"run": "plays"}
+    falls_back("writing", nonsense, run="plays")
     (warning,) = open_page("writing", **LINK, word="1").warning  # the separator was said by nobody
     assert "no token 1 " in shown(warning.value)
 
@@ -307,18 +303,14 @@ def test_what_is_typed_goes_into_the_link_and_comes_back(shelf: Run) -> None:
     assert "prompt" not in link(app)
 
 
-def button(app: AppTest, key: str) -> Any:
-    return next(each for each in app.button if each.key == key)
-
-
 def test_the_buttons_change_the_view(shelf: Run) -> None:
     app = open_page("writing", **LINK, word="9")
-    button(app, "writing-again").click().run()
+    app.button(key="writing-again").click().run()
     assert link(app)["writing_seed"] == "1"
     assert "word" not in link(app)
-    button(app, "writing-on").click().run()
+    app.button(key="writing-on").click().run()
     assert link(app)["written"] == "100"
-    button(app, "writing-prompt").click().run()
+    app.button(key="writing-prompt").click().run()
     drawn = passages.as_typed(link(app)["prompt"])
     held_out = [loaded(shelf)[1].typed(part) for part in loaded(shelf)[1].known.held_out]
     assert any(drawn in text for text in held_out)
@@ -328,7 +320,7 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
 def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     app = open_page("writing", run="compiled")
     assert "needs a model that reads text" in app.title[0].value
-    button(app, "elsewhere").click().run()
+    app.button(key="elsewhere").click().run()
     assert link(app)["run"] == "plays"
     assert "It wrote" in app.title[0].value
 
@@ -461,22 +453,16 @@ def test_glances_that_do_not_fit_together_are_refused() -> None:
             Glances("ab", [(0, 0)], weights, **(looks | more)).pack(LIGHT)
 
 
-def test_the_bars_say_their_numbers_and_mark_the_one_that_came() -> None:
+def test_the_bars_say_their_numbers_mark_the_one_that_came_and_have_one_axis() -> None:
     figure = alternatives_bars(["the", "<i>a", "of"], np.array([0.5, 0.2, 0.1]), np.array([0.7, 0.3, 0.0]), 1)
     assert [trace.name for trace in figure.data[:2]] == ["the model’s probability", "drawn with"]
     assert [text.strip() for text in figure.data[2].text] == ["0.500 → 0.700", "0.200 → 0.300", "0.100 → 0.000"]
     assert figure.data[2].x.tolist() == pytest.approx([0.7, 0.3, 0.1])
     assert ["▸" in name for name in figure.layout.yaxis.ticktext] == [False, True, False]
     assert "<i>" not in figure.layout.yaxis.ticktext[1]
-
-
-def test_the_bars_of_any_two_words_have_one_axis(shelf: Run) -> None:
-    axes = [
-        figures(open_page("writing", **LINK, prompt="The crow ", word=word))["writing-alternatives"]["layout"]["xaxis"]
-        for word in ("3", "9", "15")
-    ]
-    assert axes[0] == axes[1] == axes[2]
-    assert axes[0]["range"][0] == 0 < 1 <= axes[0]["range"][1]
+    rare = alternatives_bars(["of", "a"], np.array([0.02, 0.01]), np.array([0.6, 0.4]), 0)
+    assert rare.layout.xaxis == figure.layout.xaxis
+    assert figure.layout.xaxis.range[0] == 0 < 1 <= figure.layout.xaxis.range[1]
 
 
 def test_only_the_page_s_own_fields_stand_in_view(shelf: Run) -> None:

@@ -27,21 +27,14 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_command_trains_the_plan(name: str) -> None:
+def test_the_command_trains_the_plan_in_which_nothing_varies_but_what_is_named(name: str) -> None:
     config = CONFIGS[name]
     over = ("attention",) if config.model.recurrent else ("positions", "n_heads")
     plan = population.planned(config, over, 3)
     _command, bound, _ = app.parse_args(["sweep", *population.options(plan)], print_error=False, exit_on_error=False)
-    typed = dict(bound.arguments)
-    assert plans.planned(typed["seeds"], typed["settings"]) == plan
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_nothing_varies_but_what_is_named(name: str) -> None:
-    config = CONFIGS[name]
-    members = population.planned(config, (), 2).members()
+    assert plans.planned(bound.arguments["seeds"], bound.arguments["settings"]) == plan
     seed = config.training.seed
-    assert [member.config for member in members] == [
+    assert [member.config for member in population.planned(config, (), 2).members()] == [
         replace(config, training=replace(config.training, seed=each)) for each in (seed, seed + 1)
     ]
 

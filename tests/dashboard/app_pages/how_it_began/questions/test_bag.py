@@ -149,12 +149,7 @@ def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
         f"{most.mean():.2f} on average; chance is 0.10. Right on average: {right.mean():.2f} without positions, "
         f"{shares['learned'].mean():.2f} with learned positions."
     )
-    assert shares["learned"].mean() > 0.99
-    over = [f"y{i + 1}" for i in range(8) if right[i] > most[i]]
-    half = 1.96 * np.sqrt(right * (1 - right) / len(x))
-    assert all(right[i] - half[i] <= most[i] for i in range(8))
-    luck = f"{' and '.join(over)} stand up to {(right - most).max():.3f} above their ceilings, by the luck"
-    assert any(luck in caption for caption in captions) == (len(over) == 2)
-    assert over or not any("above" in caption for caption in captions)
+    assert (right < most).all()
+    assert not any("above" in caption for caption in captions)
     assert any(f"without positions this layer gets {right[-1]:.2f} right." in caption for caption in captions)
     assert app.title[0].value.endswith(f"at most {most.mean():.2f} of a reversal.")
