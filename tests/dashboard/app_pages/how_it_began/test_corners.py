@@ -46,7 +46,7 @@ from transformer.experiments.teacher_forcing import Forcing, Trial
 from transformer.foundation.program import program
 from transformer.recurrent.corners import Walker, build_walker, train_corners
 
-STEPS = 30
+STEPS = 20
 COMPLETE = view_training.corners_of
 CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
 
@@ -132,12 +132,12 @@ class Case:
 
 DOT = {"corner_attention": "dot", "corner_most": "4", "corner_noise": "0.0", "corner_given": "3", "corner_seed": "2"}
 DOT |= {"corner_walk": "upper right, anticlockwise"}
-NARROW = {"corner_width": "2", "corner_noise": "0.5", "corner_step": "20", "corner_walk": "lower right, clockwise"}
+NARROW = {"corner_width": "2", "corner_noise": "0.5", "corner_step": "10", "corner_walk": "lower right, clockwise"}
 CASES = pytest.mark.parametrize(
     "case",
     [
         Case((2, -1, 3), STEPS, DOT, attention="dot", most=4, noise=0.0, seed=2),
-        Case((3, 1, 2), 20, NARROW, d_model=2, noise=0.5),
+        Case((3, 1, 2), 10, NARROW, d_model=2, noise=0.5),
     ],
     ids=["dot", "narrow"],
 )
@@ -184,11 +184,6 @@ def test_the_errors_up_to_the_step_in_view_are_those_on_fresh_walks(case: Case) 
     if case.settings.attention != "none":
         mean = array(trace(case.app, "corners-mean", "alignment")["z"])
         np.testing.assert_allclose(mean, alphas[case.count], atol=1e-4)
-
-
-def test_uniform_attention_says_so() -> None:
-    app = open_page("corners", corner_attention="uniform", corner_most="4")
-    assert any("the same weight, 1/4, for every query" in caption.value for caption in app.caption)
 
 
 # --- hidden state by hidden state
@@ -250,7 +245,7 @@ def test_a_wide_state_is_not_shown_number_by_number() -> None:
 
 def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
     nonsense = {
-        "corner_step": ("7", "Step 7 of this training was not recorded. You see its last step, 30."),
+        "corner_step": ("7", f"Step 7 of this training was not recorded. You see its last step, {STEPS}."),
         "corner_roll": ("e9", "There is no step “e9” here; this is Encoder 1."),
         "corner_walk": ("the long way home", "There is no walk “the long way home” here"),
         "corner_given": ("5", "Given corners must be 2 to 2 here"),
@@ -263,13 +258,15 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
 
 
 def test_the_step_stays_with_another_walk_and_goes_with_another_training() -> None:
-    app = open_page("corners", corner_step="10", corner_most="4", corner_given="3")
+    app = open_page("corners", corner_attention="uniform", corner_step="10", corner_most="4", corner_given="3")
+    assert any("the same weight, 1/3, for every query" in caption.value for caption in app.caption)
     press_counted(app, "corner_roll-on")
     app.selectbox(key="control-corner_walk").set_value("upper right, anticlockwise").run()
     drawn = every_walk(4)
     given = drawn.source[drawn.which(2, -1, 3), :3, 0]
     np.testing.assert_allclose(array(trace(app, "corners-plane", "given")["x"]), given)
-    here = {"run": "reverse", "corner_step": "10", "corner_most": "4", "corner_walk": "upper right, anticlockwise"}
+    kept = {"run": "reverse", "corner_attention": "uniform", "corner_walk": "upper right, anticlockwise"}
+    here = kept | {"corner_step": "10", "corner_most": "4"}
     assert link(app) == here | {"corner_given": "3", "corner_roll": "e2"}
     sliders = {slider.label: slider for slider in app.slider}
     sliders["Given corners"].set_value(2).run()
@@ -277,7 +274,7 @@ def test_the_step_stays_with_another_walk_and_goes_with_another_training() -> No
     sliders["Most given corners"].set_value(2).run()
     assert not app.exception
     assert not app.warning
-    assert link(app) == {"run": "reverse", "corner_walk": "upper right, anticlockwise"}
+    assert link(app) == kept
     assert app.title[0].value.startswith(f"After {STEPS} steps ")
     assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
 
@@ -737,6 +734,7 @@ def test_a_plane_numbers_its_corners_where_they_are() -> None:
     assert flying.layout.transition.duration > 0
 
 
+@pytest.mark.daily(1)
 @CASES
 def test_the_numbers_of_a_corner_stand_outside_of_every_mark(case: Case) -> None:
     half = figures(case.app)["corners-plane"]["layout"]["xaxis"]["range"][1]

@@ -213,6 +213,7 @@ def test_the_map_of_heads_is_what_is_left_without_each(run: str, step: int):
     )
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("run", "step"), [REVERSE, TRANSLATE])
 def test_the_map_of_lengths_is_counted_at_each(run: str, step: int):
     model, config = network(run, step)
@@ -265,19 +266,13 @@ def test_the_hardest_are_real_and_in_order(run: str, step: int):
     assert bold(app)[-1].startswith(f"{count} of {MANY} answers {verb}{expected[0]}{end}")
 
 
-LOOKS = ("training", "head", "symbol", "length", "confusion", "hardest")
-
-
 def test_a_look_is_chosen_and_is_in_the_link():
-    app = open_page("accuracy", run="reverse", sequences="64")
-    control, plain = app.segmented_control(key="control-depth"), {"run": "reverse", "sequences": "64"}
-    assert control.value == "training"
-    for depth in (*LOOKS[1:], "training"):
-        app.segmented_control(key="control-depth").set_value(depth).run()
-        assert link(app) == (plain if depth == "training" else plain | {"depth": depth})
-        drawn = {key for key in figures(app) if key.startswith("depth-")}
-        assert drawn == (set() if depth == "hardest" else {f"depth-{depth}"})
-        assert bold(app)[-1].endswith(".")
+    app, plain = open_page("accuracy", run="reverse", sequences="64"), {"run": "reverse", "sequences": "64"}
+    for depth, chosen in (("training", {}), ("confusion", {"depth": "confusion"}), ("training", {})):
+        control = app.segmented_control(key="control-depth")
+        app = app if control.value == depth else control.set_value(depth).run()
+        assert link(app) == plain | chosen
+        assert {key for key in figures(app) if key.startswith("depth-")} == {f"depth-{depth}"}
 
 
 def test_a_model_that_was_not_trained_opens_on_its_heads():
@@ -323,10 +318,8 @@ def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monk
     config = RunConfig(task=task, model=ModelConfig(**{**small, **model}), training=TrainingConfig(max_steps=3, seed=1))
     for _ in record(Run.create(tmp_path / kind, config)):
         pass
-    app = look("training", kind, sequences=64)
-    for depth in LOOKS:
-        app.segmented_control(key="control-depth").set_value(depth).run()
-        assert not app.exception
+    for depth in ("training", "head", "symbol", "length", "confusion", "hardest"):
+        app = look(depth, kind, sequences=64)
         assert not app.warning
         assert not app.error
         if depth == "head":

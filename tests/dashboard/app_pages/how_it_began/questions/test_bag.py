@@ -13,6 +13,9 @@ from tests.kit.pages import PI, SEP, array, figures, network, open_page, trace
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 
+STEPS = no_positions.STEPS
+"""As many as readers get; most tests make do with few."""
+
 
 def test_small_models_that_wait_say_so(busy, monkeypatch):
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.1)
@@ -127,6 +130,11 @@ def test_the_last_symbol_is_the_one_that_stands_an_odd_number_of_times():
         read = np.concatenate([x, x[::-1][:-1]])
         assert [s for s in range(10) if (read == s).sum() % 2] == [x[0]]
     assert bag_ceiling(8, 10)[-1] == pytest.approx(1)
+
+
+def test_with_positions_the_small_model_learns_it_within_its_steps(monkeypatch):
+    monkeypatch.setattr(no_positions, "STEPS", STEPS)
+    assert quick_training.trained(no_positions.small("learned")).solved
 
 
 def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():

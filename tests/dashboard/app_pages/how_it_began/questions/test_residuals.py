@@ -62,7 +62,7 @@ def test_depth_is_what_back_propagation_and_the_streams_say(residual):
 def test_both_are_trained_as_any_model_is_and_what_is_over_cannot_be_stopped(monkeypatch):
     """A step of one and a step of the other: each takes the very steps that it would take alone."""
     monkeypatch.setattr(residuals, "RATES", {"0.005": 4})
-    race = residuals.Race(2, "0.005")
+    race = residuals.Race(1, "0.005")
     race.wait()
     assert race.done
     assert not race.problem
