@@ -38,15 +38,9 @@ def test_the_page_says_what_a_removal_costs():
     assert len(figures(app)) == 3
 
 
-def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
-    app = open_page("edits", run="reverse", edits="zero:decoder.7.self_attention.0~nonsense")
-    assert ["met no site" in error.value for error in app.error] == [True]
-    assert ["cannot be read" in warning.value for warning in app.warning] == [True]
-    assert app.title[0].value.startswith("Nothing is edited")
-
-
-def test_what_touches_nothing_is_said_at_its_chip():
+def test_what_cannot_be_edited_or_touches_nothing_is_said_at_its_chip_and_nonsense_once():
     sentences = {
+        "zero:decoder.7.self_attention.0": "met no site",
         f"patch-step:{SITE}.0:40": "is the model of step 40 already",
         f"patch-step:{SITE}.0:5": "No weights of step 5 were kept",
         f"patch-input:{SITE}.0:3_1_4_1_5_9_2_6": "reads that input already",
@@ -56,9 +50,10 @@ def test_what_touches_nothing_is_said_at_its_chip():
         f"patch-step:{SITE}.9:20": "There is no head 9",
         f"painted:{SITE}.0:4x4x8421": "painted for 4 × 4 tokens, and here are 16 × 16",
     }
-    app = open_page("edits", run="reverse", edits="~".join(sentences))
+    app = open_page("edits", run="reverse", edits="~".join([*sentences, "nonsense"]))
     for error, sentence in zip(app.error, sentences.values(), strict=True):
         assert sentence in error.value
+    assert ["cannot be read" in warning.value for warning in app.warning] == [True]
     assert app.title[0].value.startswith("Nothing is edited")
 
 

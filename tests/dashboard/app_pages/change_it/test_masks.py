@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.payload import unpack
 from dashboard.models import menu as model_menu
 from tests.kit.models import untrained
-from tests.kit.pages import PAGES, PI, UNFOLDED, array, figures, laid_out, link, network, open_page, press, trace
+from tests.kit.pages import PAGES, PI, UNFOLDED, array, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import masks
 from transformer.config import TaskConfig
 from transformer.masks.painted import Painted
@@ -125,25 +125,20 @@ def test_a_shorter_input_is_padded_and_painted_at_its_full_size() -> None:
     assert len(array(trace(app, "probabilities", "after")["y"])) == 3
 
 
-def test_a_mask_for_fewer_positions_falls_back_with_a_notice() -> None:
-    small = str(Painted.of(np.tri(8, dtype=bool)))
-    app = open_page("masks", **REVERSE, mask=small)
-    (notice,) = (warning.value for warning in app.warning)
-    assert notice == ("The mask was painted for 8 positions, and reverse has 16. The page shows the model's own mask.")
-    assert link(app) == REVERSE
+def test_a_mask_that_cannot_be_read_or_has_fewer_positions_falls_back_with_a_notice() -> None:
+    small = "The mask was painted for 8 positions, and reverse has 16."
+    told = {str(Painted.of(np.tri(8, dtype=bool))): small, "painted:16:AAAA": "There is no mask “painted:16:AAAA”."}
+    for mask, said in told.items():
+        app = open_page("masks", **REVERSE, mask=mask)
+        assert [shown(warning.value) for warning in app.warning] == [f"{said} The page shows the model's own mask."]
+        assert link(app) == REVERSE
+
+
+def test_of_a_mask_for_more_positions_the_first_are_taken() -> None:
     large = np.random.default_rng(0).random((16, 16)) < 0.5
     app = open_page("masks", run="reverse-aligned", **FAST, mask=str(Painted.of(large)))
     assert not app.warning
     np.testing.assert_array_equal(painter(app)[1], large[:8, :8])
-
-
-@pytest.mark.daily(1)
-@pytest.mark.parametrize("mask", ["painted:16:AAAA", "painted:99:AAAA", "random:101:0"])
-def test_a_mask_that_cannot_be_read_falls_back_with_a_notice(mask: str) -> None:
-    app = open_page("masks", **REVERSE, mask=mask)
-    assert len(app.warning) == 1
-    assert "The page shows the model's own mask." in app.warning[0].value
-    assert link(app) == REVERSE
 
 
 @pytest.mark.nightly

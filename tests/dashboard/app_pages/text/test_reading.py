@@ -111,6 +111,7 @@ def test_what_is_typed_is_read_from_its_beginning(model: Transformer, task: Text
     tokens = np.array([task.known.vocabulary.tokens.index(word) for word in re.split(r"(\W)", typed)])
     p = told(model, tokens, task.separator)
     app = open_page("reading", run=NAME, read_what="input", input=typed)
+    assert [area.label for area in app.text_area] == ["Input"]
     _, values = drawn(app)
     np.testing.assert_allclose(values, -np.log(p[np.arange(len(p)), tokens]), atol=1e-4)
     assert any("It had read nothing before" in caption.value for caption in app.caption)

@@ -294,7 +294,12 @@ def test_a_prompt_of_unknown_words_is_read_as_unknown_and_said(shelf: Run) -> No
 
 
 def test_what_is_typed_goes_into_the_link_and_comes_back(shelf: Run) -> None:
+    """The sidebar's input, and how many tokens of it are read, mean nothing where a prompt is typed."""
     app = open_page("writing", **LINK)
+    assert [area.label for area in app.text_area] == ["Prompt"]
+    assert "Tokens" not in [slider.label for slider in app.select_slider]
+    labels = [field.label for field in app.number_input]
+    assert len(labels) == len(set(labels))
     own = app.text_area[0].value
     app.text_area[0].set_value("The crow\n  that").run()
     assert link(app)["prompt"] == "The crow↵  that"
@@ -464,14 +469,3 @@ def test_the_bars_say_their_numbers_mark_the_one_that_came_and_have_one_axis() -
     rare = alternatives_bars(["of", "a"], np.array([0.02, 0.01]), np.array([0.6, 0.4]), 0)
     assert rare.layout.xaxis == figure.layout.xaxis
     assert figure.layout.xaxis.range[0] == 0 < 1 <= figure.layout.xaxis.range[1]
-
-
-def test_only_the_page_s_own_fields_stand_in_view(shelf: Run) -> None:
-    """The sidebar's input, and how many tokens of it are read, mean nothing where a prompt is typed."""
-    app = open_page("writing", **LINK)
-    assert [area.label for area in app.text_area] == ["Prompt"]
-    assert "Tokens" not in [slider.label for slider in app.select_slider]
-    labels = [field.label for field in app.number_input]
-    assert len(labels) == len(set(labels))
-    other = open_page("reading", run="plays")
-    assert [area.label for area in other.text_area] == ["Input"]
