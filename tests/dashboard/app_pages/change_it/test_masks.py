@@ -14,7 +14,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
-from dashboard.models import menu as model_menu
 from tests.kit.models import untrained
 from tests.kit.pages import PAGES, PI, UNFOLDED, array, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import masks
@@ -209,12 +208,6 @@ def test_a_file_of_masks_that_is_damaged_is_named_and_left(book: Path) -> None:
 # Any model
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(model_menu, "ROOT", tmp_path)
-    return tmp_path
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("task", "changes"),
@@ -224,8 +217,8 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder", "positions": "none"}),
     ],
 )
-def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
-    untrained(runs / "one", TaskConfig(**task), **changes)
+def test_every_kind_of_model_can_be_painted_on(root: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    untrained(root / "one", TaskConfig(**task), **changes)
     app = open_page("masks", **FAST, mask="full")
     _, cells = painter(app)
     assert cells.all()
@@ -239,17 +232,17 @@ def test_every_kind_of_model_can_be_painted_on(runs: Path, task: dict[str, Any],
     assert not app.exception
 
 
-def test_a_very_long_input_is_not_painted_but_has_every_rule(runs: Path) -> None:
-    untrained(runs / "long", TaskConfig(length=257), n_layers=1)
+def test_a_very_long_input_is_not_painted_but_has_every_rule(root: Path) -> None:
+    untrained(root / "long", TaskConfig(length=257), n_layers=1)
     app = open_page("masks", **FAST, mask="prefix:3")
     words = "Painting is for up to 512 positions; this input has 514."
     assert any(caption.value.endswith(words) for caption in app.caption)
     assert "mask" in figures(app)
 
 
-def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
+def test_a_long_input_is_painted_in_squares(root: Path) -> None:
     """200 positions in 67 squares a side, the last of two cells: what is kept and tried is the mask, cell by cell."""
-    untrained(runs / "long", TaskConfig(length=100), n_layers=1)
+    untrained(root / "long", TaskConfig(length=100), n_layers=1)
     app = open_page("masks", **FAST, mask="causal")
     header, cells = painter(app)
     np.testing.assert_array_equal(cells, np.tri(200, dtype=bool))
@@ -276,8 +269,8 @@ def test_a_long_input_is_painted_in_squares(runs: Path) -> None:
     assert painter(app)[0]["alt"].endswith(said)
 
 
-def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Path) -> None:
-    untrained(runs / "long", TaskConfig(length=150), n_layers=1)
+def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(root: Path) -> None:
+    untrained(root / "long", TaskConfig(length=150), n_layers=1)
     before = open_page("masks", **FAST, mask="random:50:1")
     header, cells = painter(before)
     noise = cells.copy()
@@ -296,12 +289,12 @@ def test_a_mask_too_irregular_for_a_link_is_refused_and_nothing_is_lost(runs: Pa
 
 
 @pytest.fixture
-def painted(runs: Path) -> str:
+def painted(root: Path) -> str:
     """A mask under which one query may see nothing, and the only run, whose own it is."""
     cells = np.random.default_rng(0).random((8, 8)) < 0.6
     cells[0] = False
     text = str(Painted.of(cells))
-    untrained(runs / "painted", TaskConfig(length=4), mask=text)
+    untrained(root / "painted", TaskConfig(length=4), mask=text)
     return text
 
 

@@ -598,15 +598,8 @@ def test_the_sentence_says_what_the_numbers_say(found: Forcing, words: str) -> N
 # --- measuring anew
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which one's own measurements are kept; nothing is in it."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    return tmp_path
-
-
 def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[tuple] = []
 
@@ -623,18 +616,18 @@ def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
     path = teacher_forcing.own(config(d_model=3, affine=False))
     options = ["--d-model", "3", "--attention", "none", "--no-affine", "--most", "2", "--noise", "0.1"]
     assert begun == [(path, *options)] * 2
-    assert path.parent == here
+    assert path.parent == root
     replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
     app.run()
     assert array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
 
 def test_a_partial_measurement_replaces_no_complete_one_and_a_file_is_read_once_for_each_time_it_is_written(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, load = [], Forcing.load
     monkeypatch.setattr(Forcing, "load", lambda path: read.append(path) or load(path))
-    monkeypatch.setattr(teacher_forcing, "SHIPPED", (here / "shipped.json",))
+    monkeypatch.setattr(teacher_forcing, "SHIPPED", (root / "shipped.json",))
     made, shipped, path = made_up(0.2, 0.4), made_up(0.3, 0.3), teacher_forcing.own(config())
     part = replace(made, trials=made.trials[:2])
     part.save(path)
@@ -669,7 +662,7 @@ def test_the_command_that_is_told_writes_what_the_page_reads(tmp_path: Path, who
 
 
 def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_from_one_that_was_stopped(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, other = (teacher_forcing.own(config(d_model=width)) for width in (3, 5))
     app = open_page("corners", corner_part="forcing", corner_width="3")

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, repetition_lines
 from dashboard.app_pages.text.reading.words import probability, titled
 from dashboard.components.payload import unpack
-from tests.kit import texts
 from tests.kit.pages import array, figures, link, open_page, press, trace
 from transformer import checkpoints
 from transformer.analysis.accuracy.surprise import growth, surprise, unread_nats
@@ -22,11 +21,6 @@ from transformer.text.task import Text
 from transformer.training.runs import Run
 
 NAME = "plays"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return texts.trained(tmp_path_factory.mktemp("runs") / NAME, texts.config())
 
 
 @pytest.fixture(autouse=True)

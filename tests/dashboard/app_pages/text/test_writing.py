@@ -22,7 +22,6 @@ from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
-from tests.kit import texts
 from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer import checkpoints, observe
@@ -34,11 +33,6 @@ from transformer.training.runs import Run
 
 LINK = {"run": "plays", "written": "20", "temperature": "0.7"}
 SCALE = np.zeros((256, 3), dtype=np.uint8)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return texts.trained(tmp_path_factory.mktemp("runs") / "plays", texts.config())
 
 
 @pytest.fixture
@@ -333,12 +327,9 @@ def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("page", ["writing", "reading"])
-def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(
-    shelf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    (tmp_path / "plays").symlink_to(shelf.folder)
-    (tmp_path / menu.FIRST).symlink_to(Path("checkpoints/reverse").resolve())
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(shelf: Run, root: Path, page: str) -> None:
+    (root / "plays").symlink_to(shelf.folder)
+    (root / menu.FIRST).symlink_to(Path("checkpoints/reverse").resolve())
     assert not open_page(page, run=menu.FIRST).warning
     app = open_page(page)
     assert "plays is open now" in app.warning[0].value
@@ -357,10 +348,7 @@ def test_the_prompts_on_offer_are_the_beginnings_of_speeches_without_an_unknown_
     assert draft.opening(task) == offered[0]
 
 
-def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(root: Path) -> None:
     app = open_page("writing", run="compiled")
     assert "train --task text" in app.info[0].value
     assert not [each for each in app.button if each.key == "elsewhere"]

@@ -292,9 +292,8 @@ def test_the_film_s_columns_are_what_its_steps_get_right():
         np.testing.assert_allclose(column, right.mean(axis=0), atol=1e-6)
 
 
-def test_a_head_is_removed_on_the_page_of_edits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    untrained(tmp_path / "small", TaskConfig(length=3), n_layers=1)
+def test_a_head_is_removed_on_the_page_of_edits(root: Path):
+    untrained(root / "small", TaskConfig(length=3), n_layers=1)
     app = press(look("head", "small", sequences=64, head="decoder.0.self_attention.1"), "Go on without head 0.1")
     assert app.session_state["settings"].edits == "zero:decoder.0.self_attention.1"
 
@@ -310,13 +309,12 @@ KINDS = {
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_look_opens_on_every_kind_of_model(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_look_opens_on_every_kind_of_model(kind: str, root: Path):
     """Of each the whole model's row, where heads are removed, is the bars; and the rows of confusions sum to one."""
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     task, model = KINDS[kind]
     small = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 16, "mask": "auto", "architecture": "auto"}
     config = RunConfig(task=task, model=ModelConfig(**{**small, **model}), training=TrainingConfig(max_steps=3, seed=1))
-    for _ in record(Run.create(tmp_path / kind, config)):
+    for _ in record(Run.create(root / kind, config)):
         pass
     for depth in ("training", "head", "symbol", "length", "confusion", "hardest"):
         app = look(depth, kind, sequences=64)

@@ -20,7 +20,6 @@ from dashboard import theme
 from dashboard.components.documents import colours, film_file
 from dashboard.components.payload import unpack
 from dashboard.figures import learning
-from dashboard.models import menu
 from dashboard.parts import film as parts_film
 from tests.kit.pages import ROOT, open_page, staged
 from transformer import checkpoints
@@ -36,10 +35,9 @@ def film_of(run: Run) -> Film:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path) -> Run:
     """A copy of a shipped run: with its film, and the weights of some of its steps."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    return Run(Path(shutil.copytree(SHIPPED.folder, tmp_path / "reverse")))
+    return Run(Path(shutil.copytree(SHIPPED.folder, root / "reverse")))
 
 
 def told(film: Film) -> tuple[str, str]:

@@ -33,13 +33,6 @@ FEW = "fewer than 6 seeds have no 95 % interval of the median"
 TWO = {"positions": "learned,none", "n-heads": "1,4"}
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of runs in which there is nothing yet."""
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    return tmp_path
-
-
 def steps_of(member: Member) -> int | None:
     """Learned positions solve it, the more heads the sooner; without positions only every fourth seed does."""
     if member.settings["positions"] == "none":

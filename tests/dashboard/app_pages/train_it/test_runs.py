@@ -40,12 +40,11 @@ def all_but_the_last(folder: str, names: list[str]) -> set[str]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(root: Path) -> Path:
     """Two shipped runs of one task, and an older one of another."""
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     for name in ("reverse", "reverse-sinusoidal", "reverse-aligned"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=all_but_the_last)
-    return tmp_path
+        shutil.copytree(ROOT / name, root / name, ignore=all_but_the_last)
+    return root
 
 
 @pytest.fixture
@@ -460,15 +459,14 @@ def test_what_the_positions_decide_is_decided_for_each_encoding() -> None:
     assert {member.settings["positions"]: member.config for member in members} == wanted
 
 
-def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     begun: list[tuple[Path, tuple[str, ...]]] = []
     monkeypatch.setattr(population.sweeping, "start", lambda folder, *words: begun.append((folder, words)))
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     app = open_page("runs", sweep_seeds="8", sweep_over="positions,n_heads", max_steps="5")
     assert "120 trainings: 8 seeds, 15 combinations of settings." in said(app)
     press(app, "train-population")
     [(folder, words)] = begun
-    assert folder == tmp_path / "population-1"
+    assert folder == root / "population-1"
     assert words[:2] == ("--seeds", "0-7")
     assert plans.Sweep.load(folder).combinations == 15
 
@@ -476,15 +474,14 @@ def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("ended", [4, 3])
 def test_one_whose_members_failed_has_ended_and_one_without_their_rows_was_cut_off(
-    ended: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ended: int, monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     rows = iter(range(4))
 
     def row(member: plans.Member) -> Row | None:
         return Row.failed(member.name, 0, "no reason") if next(rows) < ended else None
 
-    made_up(tmp_path / "population-1", "0-3", {"max-steps": "5"}, row)
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    made_up(root / "population-1", "0-3", {"max-steps": "5"}, row)
     monkeypatch.setattr(type(population.sweeping), "failed", True)  # the command says so where a member failed
-    monkeypatch.setattr(population.sweeping, "path", tmp_path / "population-1")
+    monkeypatch.setattr(population.sweeping, "path", root / "population-1")
     assert ("The last population was cut off." in said(open_page("runs"))) == (ended < 4)
