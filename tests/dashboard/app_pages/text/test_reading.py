@@ -14,7 +14,6 @@ from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, repe
 from dashboard.app_pages.text.reading.words import probability, titled
 from dashboard.components.payload import unpack
 from tests.kit.pages import array, figures, link, open_page, press, trace
-from transformer import checkpoints
 from transformer.analysis.accuracy.surprise import growth, surprise, unread_nats
 from transformer.model import Transformer
 from transformer.text.task import Text
@@ -26,18 +25,6 @@ NAME = "plays"
 @pytest.fixture(autouse=True)
 def _its_folder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.models.menu.ROOT", run.folder.parent)
-
-
-@pytest.fixture(scope="module")
-def model(run: Run) -> Transformer:
-    return checkpoints.load(run.snapshot())[0]
-
-
-@pytest.fixture
-def task(run: Run) -> Text:
-    found = run.config.build_task()
-    assert isinstance(found, Text)
-    return found
 
 
 def told(model: Transformer, tokens: np.ndarray, separator: int) -> np.ndarray:

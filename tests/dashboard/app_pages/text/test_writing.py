@@ -24,7 +24,7 @@ from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
 from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
-from transformer import checkpoints, observe
+from transformer import observe
 from transformer.__main__ import main
 from transformer.analysis.heads.one_token import glance
 from transformer.model import Transformer
@@ -41,14 +41,6 @@ def shelf(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(menu, "ROOT", run.folder.parent)
     monkeypatch.setattr(draft, "AT_ONCE", PATIENCE)
     return run
-
-
-def loaded(run: Run) -> tuple[Transformer, Text]:
-    model, config = checkpoints.load(run.snapshot())
-    task = config.build_task()
-    assert isinstance(model, Transformer)
-    assert isinstance(task, Text)
-    return model, task
 
 
 def component(app: AppTest, key: str) -> tuple[dict[str, Any], bytes]:
@@ -87,8 +79,9 @@ def logits_after(model: Transformer, text: list[int]) -> np.ndarray:
 # --- numbers
 
 
-def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_with_follows(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_with_follows(
+    shelf: Run, model: Transformer, task: Text
+) -> None:
     for place in (8, 15):
         app = open_page("writing", **LINK, top_k="6", prompt="The crow ", word=str(place + 1))
         header, _ = component(app, "writing-passage")
@@ -109,8 +102,7 @@ def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_wi
         assert f"the model gave it {likely[text[place]]:.3f}" in header["says"][place]
 
 
-def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_the_title_says_the_surprise_of_what_was_written(shelf: Run, model: Transformer, task: Text) -> None:
     app = open_page("writing", **LINK)
     header, _ = component(app, "writing-passage")
     text, given = ids(task, header["tokens"]), header["given"]
@@ -121,8 +113,9 @@ def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("head", [None, "decoder.1.self_attention.2"])
-def test_a_word_shows_the_row_of_the_query_that_said_it(shelf: Run, head: str | None) -> None:
-    model, task = loaded(shelf)
+def test_a_word_shows_the_row_of_the_query_that_said_it(
+    shelf: Run, model: Transformer, task: Text, head: str | None
+) -> None:
     place = 11
     app = open_page("writing", **LINK, word=str(place + 1), **({"head": head} if head else {}))
     header, body = component(app, "writing-passage")
@@ -148,8 +141,7 @@ def test_a_word_shows_the_row_of_the_query_that_said_it(shelf: Run, head: str | 
     assert f"query {place}" in " ".join(caption.value for caption in app.caption)
 
 
-def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_word_of_the_prompt_was_not_drawn(shelf: Run, model: Transformer, task: Text) -> None:
     app = open_page("writing", **LINK, prompt="The crow that calls", word="4")
     header, _ = component(app, "writing-passage")
     text = ids(task, header["tokens"])
@@ -160,8 +152,7 @@ def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
     assert f"The model gave it {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
 
 
-def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run, model: Transformer, task: Text) -> None:
     assert model.n_ctx == 32
     app = open_page("writing", run="plays", written="60", word="51")
     header, _ = component(app, "writing-passage")
@@ -199,8 +190,7 @@ def test_a_text_that_fits_loses_nothing(shelf: Run) -> None:
     )
 
 
-def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run, model: Transformer, task: Text) -> None:
     text = task.begun("The crow that calls is answered")
     here, there = glance(model, text, 5), glance(model, [*text[:5], 3, 3, 3], 5)
     assert here.probabilities == pytest.approx(softmax(logits_after(model, text[:5])), abs=1e-6)
@@ -303,7 +293,7 @@ def test_what_is_typed_goes_into_the_link_and_comes_back(shelf: Run) -> None:
     assert "prompt" not in link(app)
 
 
-def test_the_buttons_change_the_view(shelf: Run) -> None:
+def test_the_buttons_change_the_view(shelf: Run, task: Text) -> None:
     app = open_page("writing", **LINK, word="9")
     app.button(key="writing-again").click().run()
     assert link(app)["writing_seed"] == "1"
@@ -312,7 +302,7 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
     assert link(app)["written"] == "100"
     app.button(key="writing-prompt").click().run()
     drawn = passages.as_typed(link(app)["prompt"])
-    held_out = [loaded(shelf)[1].typed(part) for part in loaded(shelf)[1].known.held_out]
+    held_out = [task.typed(part) for part in task.known.held_out]
     assert any(drawn in text for text in held_out)
     assert not app.exception
 
