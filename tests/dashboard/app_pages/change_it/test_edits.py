@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from dashboard.components.payload import unpack
+from tests.kit.models import untrained
 from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
+from transformer.config import TaskConfig
 from transformer.edits.heads.zero import AblateHead
 
 SITE = "decoder.0.self_attention"
@@ -29,11 +33,16 @@ def test_the_page_says_what_a_removal_costs():
     assert app.title[0].value == (
         f"With 2 edits the second half falls from {before[8:].mean():.2f} to {after[8:].mean():.2f}."
     )
+
+
+def test_an_edit_is_put_out_and_taken_away_at_its_chip(root: Path):
+    untrained(root / "small", TaskConfig(length=3), n_layers=1)
+    app = open_page("edits", edits=f"zero:{SITE}.1~zero:{SITE}.0~-swap:3,5")
     assert [toggle.value for toggle in app.toggle if toggle.key.startswith("chip-")] == [True, True, False]
     app.toggle(key=f"chip-zero:{SITE}.0").set_value(False).run()
-    assert link(app)["edits"] == f"zero:{SITE}.2~-zero:{SITE}.0~-swap:3,5"
-    assert "head 0.2 removed" in app.title[0].value
-    app.button(key=f"cross-zero:{SITE}.2").click().run()
+    assert link(app)["edits"] == f"zero:{SITE}.1~-zero:{SITE}.0~-swap:3,5"
+    assert "head 0.1 removed" in app.title[0].value
+    app.button(key=f"cross-zero:{SITE}.1").click().run()
     assert link(app)["edits"] == f"-zero:{SITE}.0~-swap:3,5"
     assert len(figures(app)) == 3
 
