@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
 from transformer.config import TaskConfig
 from transformer.edits.heads.zero import AblateHead
+from transformer.training.runs import Run
 
 SITE = "decoder.0.self_attention"
 
@@ -110,17 +112,19 @@ def test_the_map_of_removals_is_a_loop_over_heads_under_the_edits():
 
 
 @pytest.mark.nightly
-def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
+def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link(root: Path):
+    untrained(root / "small", TaskConfig(length=3), n_layers=1)
+    shutil.copy(Run(root / "small").snapshot(0), root / "small" / "snapshots" / "step-000020.safetensors")
     added = {
         "shuffled": f"shuffled:{SITE}.0",
         "shift": f"shift:{SITE}.0:1",
-        "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
-        "patch-step": f"patch-step:{SITE}.0:20",
+        "patch-input": f"patch-input:{SITE}.0:4_1_4",
+        "patch-step": f"patch-step:{SITE}.0:0",
         "swap": "swap:1,2",
         "places-turn": "places-turn:1",
         "unplaced": "unplaced",
     }
-    app = open_page("edits", run="reverse")
+    app = open_page("edits")
     for kind in added:
         app.selectbox(key="edit-kind").set_value(kind).run()
         press(app, "Add")

@@ -213,7 +213,7 @@ def test_a_file_of_masks_that_is_damaged_is_named_and_left(book: Path) -> None:
     ("task", "changes"),
     [
         ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
-        ({"task": "sort", "length": 20}, {"positions": "rotary", "n_layers": 1, "mask": "random:40:1"}),
+        ({"task": "sort", "length": 10}, {"positions": "rotary", "n_layers": 1, "mask": "random:40:1"}),
         ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder", "positions": "none"}),
     ],
 )
@@ -300,7 +300,11 @@ def painted(root: Path) -> str:
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("page", ["overview", *(page for page in PAGES if page not in ("overview", "heads")), "heads"])
-def test_every_page_opens_on_a_model_of_a_painted_mask(page: str, painted: str) -> None:
+def test_every_page_opens_on_a_model_of_a_painted_mask(
+    page: str, painted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page in ("mistakes", "lengths", "corners", "context"):  # a first look: what they train is not this model
+        monkeypatch.setattr("dashboard.view.session.BEHIND", 0.5)
     app = open_page(page)
     assert not app.error
     assert not any(painted in element.value for element in (*app.caption, *app.markdown, *app.title))
