@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,13 @@ from tests.kit.pages import ROOT
 def _each_click_counts(monkeypatch: pytest.MonkeyPatch):
     """No browser, so no click is reported twice, and a second one may follow sooner than any hand could click."""
     monkeypatch.setattr("dashboard.view.clicks.ECHO", 0.0)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of runs, in which there is nothing yet."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

@@ -82,6 +82,17 @@ def shown(text: str) -> str:
     return re.sub(r"\\([^A-Za-z0-9\s])", r"\1", text)
 
 
+def falls_back(page: str, nonsense: Mapping[str, tuple[str, str]], **query: str) -> AppTest:
+    """A page whose link names so much in vain: a notice says the words of each, and nothing of it stays in the link."""
+    app = open_page(page, **query, **{name: value for name, (value, _) in nonsense.items()})
+    notices = [shown(warning.value) for warning in app.warning]
+    assert len(notices) == len(nonsense)
+    for _, words in nonsense.values():
+        assert any(words in notice for notice in notices), words
+    assert link(app) == {"run": query.get("run", "reverse")}
+    return app
+
+
 def trace(app: AppTest, key: str, name: str) -> dict[str, Any]:
     return next(each for each in figures(app)[key]["data"] if each.get("name") == name)
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from dashboard.components.payload import unpack
-from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, shown, trace
+from tests.kit.models import untrained
+from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
+from transformer.config import TaskConfig
 from transformer.edits.heads.zero import AblateHead
+from transformer.training.runs import Run
 
 SITE = "decoder.0.self_attention"
 
@@ -29,24 +35,23 @@ def test_the_page_says_what_a_removal_costs():
     assert app.title[0].value == (
         f"With 2 edits the second half falls from {before[8:].mean():.2f} to {after[8:].mean():.2f}."
     )
+
+
+def test_an_edit_is_put_out_and_taken_away_at_its_chip(root: Path):
+    untrained(root / "small", TaskConfig(length=3), n_layers=1)
+    app = open_page("edits", edits=f"zero:{SITE}.1~zero:{SITE}.0~-swap:3,5")
     assert [toggle.value for toggle in app.toggle if toggle.key.startswith("chip-")] == [True, True, False]
     app.toggle(key=f"chip-zero:{SITE}.0").set_value(False).run()
-    assert link(app)["edits"] == f"zero:{SITE}.2~-zero:{SITE}.0~-swap:3,5"
-    assert "head 0.2 removed" in app.title[0].value
-    app.button(key=f"cross-zero:{SITE}.2").click().run()
+    assert link(app)["edits"] == f"zero:{SITE}.1~-zero:{SITE}.0~-swap:3,5"
+    assert "head 0.1 removed" in app.title[0].value
+    app.button(key=f"cross-zero:{SITE}.1").click().run()
     assert link(app)["edits"] == f"-zero:{SITE}.0~-swap:3,5"
     assert len(figures(app)) == 3
 
 
-def test_what_cannot_be_edited_is_said_at_its_chip_and_nonsense_once():
-    app = open_page("edits", run="reverse", edits="zero:decoder.7.self_attention.0~nonsense")
-    assert ["met no site" in error.value for error in app.error] == [True]
-    assert ["cannot be read" in warning.value for warning in app.warning] == [True]
-    assert app.title[0].value.startswith("Nothing is edited")
-
-
-def test_what_touches_nothing_is_said_at_its_chip():
+def test_what_cannot_be_edited_or_touches_nothing_is_said_at_its_chip_and_nonsense_once():
     sentences = {
+        "zero:decoder.7.self_attention.0": "met no site",
         f"patch-step:{SITE}.0:40": "is the model of step 40 already",
         f"patch-step:{SITE}.0:5": "No weights of step 5 were kept",
         f"patch-input:{SITE}.0:3_1_4_1_5_9_2_6": "reads that input already",
@@ -56,9 +61,10 @@ def test_what_touches_nothing_is_said_at_its_chip():
         f"patch-step:{SITE}.9:20": "There is no head 9",
         f"painted:{SITE}.0:4x4x8421": "painted for 4 × 4 tokens, and here are 16 × 16",
     }
-    app = open_page("edits", run="reverse", edits="~".join(sentences))
+    app = open_page("edits", run="reverse", edits="~".join([*sentences, "nonsense"]))
     for error, sentence in zip(app.error, sentences.values(), strict=True):
         assert sentence in error.value
+    assert ["cannot be read" in warning.value for warning in app.warning] == [True]
     assert app.title[0].value.startswith("Nothing is edited")
 
 
@@ -106,25 +112,27 @@ def test_the_map_of_removals_is_a_loop_over_heads_under_the_edits():
 
 
 @pytest.mark.nightly
-def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link():
+def test_every_kind_of_edit_can_be_added_by_hand_and_lives_in_the_link(root: Path):
+    untrained(root / "small", TaskConfig(length=3), n_layers=1)
+    shutil.copy(Run(root / "small").snapshot(0), root / "small" / "snapshots" / "step-000020.safetensors")
     added = {
         "shuffled": f"shuffled:{SITE}.0",
         "shift": f"shift:{SITE}.0:1",
-        "patch-input": f"patch-input:{SITE}.0:4_1_4_1_5_9_2_6",
-        "patch-step": f"patch-step:{SITE}.0:20",
+        "patch-input": f"patch-input:{SITE}.0:4_1_4",
+        "patch-step": f"patch-step:{SITE}.0:0",
         "swap": "swap:1,2",
         "places-turn": "places-turn:1",
         "unplaced": "unplaced",
     }
-    app = open_page("edits", run="reverse")
+    app = open_page("edits")
     for kind in added:
         app.selectbox(key="edit-kind").set_value(kind).run()
-        next(button for button in app.button if button.label == "Add").click().run()
+        press(app, "Add")
         assert not app.error, kind
     assert link(app)["edits"] == "~".join(added.values())
     app.selectbox(key="edit-kind").set_value("patch-input").run()
     app.text_input(key="edit-input").set_value("<b>~:").run()
-    next(button for button in app.button if button.label == "Add").click().run()
+    press(app, "Add")
     assert ["needs an input such as 3_1_4" in shown(error.value) for error in app.error] == [True]
     assert link(app)["edits"] == "~".join(added.values())
 
@@ -133,7 +141,7 @@ def test_a_painted_pattern_begins_where_the_head_looks():
     model, config = network("reverse")
     app = open_page("edits", run="reverse")
     app.selectbox(key="edit-kind").set_value("painted").run()
-    next(button for button in app.button if button.label == "Add").click().run()
+    press(app, "Add")
     tokens, _, _ = laid_out(config, np.array([[3, 1, 4, 1, 5, 9, 2, 6]]))
     pattern = observe(model, tokens)[f"{SITE}.pattern"][0, 0].numpy()
     cells = np.zeros((16, 16), dtype=np.uint8)

@@ -255,12 +255,6 @@ def test_the_strip_says_what_was_said_and_what_is_said_now() -> None:
 # --- the page
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
-    return tmp_path
-
-
 def words(app: AppTest) -> str:
     return " ".join(element.value for element in app.markdown)
 
@@ -352,10 +346,10 @@ def test_a_token_in_its_own_place_moves_nothing() -> None:
     assert "'4' at 3 is '4' already, so nothing can move." in words(app)
 
 
-def test_padding_that_an_untrained_model_reads_is_not_poked(runs: Path) -> None:
+def test_padding_that_an_untrained_model_reads_is_not_poked(root: Path) -> None:
     """Its first words are made to be padding: the unembedding's bias says nothing else."""
-    unpolished(runs / "padded", TaskConfig(task="reverse", length=3))
-    path = runs / "padded" / "snapshots" / "step-000000.safetensors"
+    unpolished(root / "padded", TaskConfig(task="reverse", length=3))
+    path = root / "padded" / "snapshots" / "step-000000.safetensors"
     model, config = checkpoints.load(path)
     with torch.no_grad():
         model.unembedding.bias[11] = 1000
@@ -394,10 +388,10 @@ def test_clicking_a_token_pokes_it() -> None:
     assert link(app) == {"run": "reverse"}
 
 
-def test_a_mask_that_shows_the_answer_is_said_to_leak(runs: Path) -> None:
+def test_a_mask_that_shows_the_answer_is_said_to_leak(root: Path) -> None:
     """Trained under the mask "full" each output of a continuation is shown the token that it is to say."""
-    unpolished(runs / "leaky", TaskConfig(task="reverse", length=3), mask="full")
-    model, _ = checkpoints.load(Run(runs / "leaky").snapshot())
+    unpolished(root / "leaky", TaskConfig(task="reverse", length=3), mask="full")
+    model, _ = checkpoints.load(Run(root / "leaky").snapshot())
     said = [int(model(torch.tensor([[1, 2, 3, SEP]]))[0, -1].argmax())]
     for _ in range(2):
         said.append(int(model(torch.tensor([[1, 2, 3, SEP, *said]]))[0, -1].argmax()))
@@ -418,13 +412,13 @@ def test_a_mask_that_shows_the_answer_is_said_to_leak(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "changes"),
     [
-        ({"task": "copy", "length": 20}, {"positions": "rotary", "n_layers": 4, "mask": "sliding-window:2"}),
         ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
+        ({"task": "copy", "length": 20}, {"positions": "rotary", "n_layers": 4, "mask": "sliding-window:2"}),
         ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder", "positions": "none", "n_layers": 1}),
     ],
 )
-def test_it_opens_on_every_kind_of_model(runs: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
-    unpolished(runs / "one", TaskConfig(**task), **changes)
+def test_it_opens_on_every_kind_of_model(root: Path, task: dict[str, Any], changes: dict[str, Any]) -> None:
+    unpolished(root / "one", TaskConfig(**task), **changes)
     for query in ({}, {"input": "1", "beside": "head", "poked": "1"}):
         app = open_page("information", **query)
         assert not app.warning

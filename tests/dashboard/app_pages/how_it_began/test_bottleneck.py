@@ -20,7 +20,7 @@ from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.view import training as view_training
 from tests.kit.experiments.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
-from tests.kit.pages import array, link, open_page
+from tests.kit.pages import array, link, open_page, press, trace
 from tests.kit.pages import figures as drawn
 from transformer import checkpoints
 from transformer.config import ConfigError, RunConfig
@@ -35,15 +35,15 @@ SHIPPED = ROOT / "checkpoints" / "bottleneck.json"
 class TestWords:
     def test_it_forgets_where_its_interval_lies_below_both_others(self) -> None:
         forgets = measurement.headline(found_of([100, 90, 3], [100, 99, 98], [97, 98, 99]))
-        assert forgets == ("One vector forgets. Right at length 3: GRU 0.03, with attention 0.98, transformer 0.99.")
-        assert not measurement.headline(found_of([1, 1, 97], [1, 1, 98], [1, 1, 99])).startswith("One vector forgets")
-        assert not measurement.headline(found_of([1, 1, 50], [1, 1, 98], [1, 1, 20])).startswith("One vector forgets")
+        assert forgets == "One vector forgets. Right at length 3: GRU 0.03, with attention 0.98, transformer 0.99."
+        for gru, transformer in ((97, 99), (50, 20)):
+            said = measurement.headline(found_of([1, 1, gru], [1, 1, 98], [1, 1, transformer]))
+            assert not said.startswith("One vector forgets")
 
     def test_the_reach_ends_where_half_is_first_missed(self) -> None:
         said = measurement.reach(found_of([100, 50, 49], [49, 100, 100], [50, 50, 50]))
-        assert "one vector up to length 2" in said
-        assert "GRU with attention never" in said
-        assert "transformer up to length 3" in said
+        for words in ("one vector up to length 2", "GRU with attention never", "transformer up to length 3"):
+            assert words in said
 
     def test_the_end_that_is_lost_is_named(self) -> None:
         exact = [100] * 8 + [20]
@@ -52,8 +52,8 @@ class TestWords:
         assert first.endswith("0.20 of what it read first (3 positions each).")
         last = measurement.forgotten(found_of(exact, exact, exact, lost="last read"), 9)
         assert last.startswith("One vector forgets what it read last")
-        assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 9)
-        assert "neither" in measurement.forgotten(found_of(exact, exact, exact), 1)
+        for length in (9, 1):
+            assert "neither" in measurement.forgotten(found_of(exact, exact, exact), length)
 
     def test_the_burden_is_in_bits(self) -> None:
         said = measurement.burden(found_of([1] * 12, [1] * 12, [1] * 12), 12)
@@ -94,11 +94,10 @@ class TestFigures:
 class TestPage:
     def test_its_numbers_are_the_file_s(self) -> None:
         app, values = open_page("bottleneck", spoken="16"), json.loads(SHIPPED.read_text())
-        charts = drawn(app)
         for each, name in zip(values["contestants"], measurement.NAMES.values(), strict=True):
             for key, counts in (("by-length", each["exact"]), ("by-place", each["right"][12])):
-                line = next(t for t in charts[key]["data"] if t["name"] == name)
-                np.testing.assert_allclose(array(line["y"]), np.array(counts) / values["sequences"], atol=1e-6)
+                line = array(trace(app, key, name)["y"])
+                np.testing.assert_allclose(line, np.array(counts) / values["sequences"], atol=1e-6)
             assert any(f"{each['parameters']:,}" in markdown.value for markdown in app.markdown)
         shares = [each["exact"][-1] / values["sequences"] for each in values["contestants"]]
         assert "at length 32" in app.title[0].value
@@ -109,26 +108,21 @@ class TestPage:
         """GRU states from PyTorch's own layers, then softmax(q · k), row by row."""
         model, _ = checkpoints.load(Run(ROOT / "checkpoints" / "bottleneck-gru-attention").snapshot())
         app, question = open_page("bottleneck", spoken="12", input="3 1 4 1 5 9 2 6"), [3, 1, 4, 1, 5, 9, 2, 6]
-        charts = drawn(app)
         said = own_words(model, question, separator=10)
         pattern = alignment(model, torch.tensor([question]), torch.tensor([[10, *said[:-1]]]))[0]
-        shown = array(next(t for t in charts["alignment"]["data"] if t["name"] == "values")["z"])
-        np.testing.assert_allclose(shown, pattern, atol=1e-5)
+        np.testing.assert_allclose(array(trace(app, "alignment", "values")["z"]), pattern, atol=1e-5)
         questions = np.random.default_rng([0, 2]).integers(0, 10, (256, 12))
         read = np.hstack([np.full((256, 1), 10), questions[:, :0:-1]])
         mean = alignment(model, torch.tensor(questions), torch.tensor(read)).mean(axis=0)
-        shown = array(next(t for t in charts["mean-alignment"]["data"] if t["name"] == "values")["z"])
-        np.testing.assert_allclose(shown, mean, atol=1e-5)
+        np.testing.assert_allclose(array(trace(app, "mean-alignment", "values")["z"]), mean, atol=1e-5)
         beside = [sum(mean[row, 11 - row + by] for row in range(12) if 11 - row + by < 12) / 12 for by in range(4)]
         assert max(beside) == beside[2]
         looks = f"looks 2 tokens after the one it should output: {beside[2]:.2f} of its attention is there"
         assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in charts_words(app)
 
     def test_an_input_of_another_task_gives_way_to_the_example(self) -> None:
-        app = open_page("bottleneck", run="reverse", input="3 1", spoken="5")
-        assert "31 (length 2): " in charts_words(app)
-        app = open_page("bottleneck", spoken="5")
-        assert "31415 (length 5): " in charts_words(app)
+        assert "31 (length 2): " in charts_words(open_page("bottleneck", run="reverse", input="3 1", spoken="5"))
+        assert "31415 (length 5): " in charts_words(open_page("bottleneck", spoken="5"))
 
     @pytest.mark.daily(1)
     @pytest.mark.parametrize("content", [None, "{"])
@@ -231,9 +225,7 @@ class TestTrainingAnew:
         monkeypatch.setattr(view_training, "start", start)
         app = open_page("bottleneck")
         for warnings in ([], ["The training could not start: there is no room."]):
-            next(button for button in app.button if button.label == "Train again").click().run()
-            assert not app.exception
-            assert [warning.value for warning in app.warning] == warnings
+            assert [warning.value for warning in press(app, "Train again").warning] == warnings
         assert begun == list(bottleneck_runs.plan().values())
 
     def test_three_that_are_finished_are_measured_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from dashboard.models.walks import by_hand as context_model
 from dashboard.parts.prose import code_around
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.numbers.rounding import near
-from tests.kit.pages import array, link, open_page, press_counted, trace
+from tests.kit.pages import array, falls_back, link, open_page, press, press_counted, trace
 from tests.kit.recurrent_by_hand import gru_step, mapped
 from tests.kit.recurrent_by_hand import numbers as exact
 from transformer.analysis.dot_products import growth
@@ -146,7 +145,7 @@ def test_other_scores_and_a_moved_query_are_worked_out_alike(scoring: str, chang
 vectors = st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=2)
 
 
-@given(vectors, st.integers(2, 6), st.integers(0, 1))
+@given(vectors, st.integers(1, 6), st.integers(0, 1))
 def test_laws_of_the_weighted_sum(query: list[float], n: int, target: int) -> None:
     look = look_back(untrained("dot"), one_walk(1, 1, n), target)
     q = np.array(query, dtype=np.float32)
@@ -167,21 +166,6 @@ def test_laws_of_the_weighted_sum(query: list[float], n: int, target: int) -> No
         assert longer.pattern == pytest.approx(works["cosine"].pattern, abs=1e-5)
     else:
         assert weigh(look, "dot", 0 * q).pattern == near(np.full(n, 1 / n))
-
-
-def test_of_two_vectors_of_length_one_the_dot_product_is_the_cosine() -> None:
-    look = look_back(untrained("dot"), one_walk(0, -1, 5), 1)
-    short = look.key / np.linalg.norm(look.key, axis=1, keepdims=True)
-    query = look.query / np.linalg.norm(look.query)
-    ones = replace(look, key=short, query=query)
-    assert weigh(ones, "dot").pattern == near(weigh(look, "cosine").pattern)
-    assert weigh(ones, "dot").scores == near(weigh(ones, "cosine").scores)
-
-
-def test_attention_over_one_corner_is_its_value() -> None:
-    look = look_back(untrained("scaled-dot"), one_walk(0, 1, 1), 0)
-    for scoring in context_model.FIXED:
-        assert weigh(look, scoring).context == near(look.value[0])
 
 
 def test_the_walk_goes_around_the_square_and_keeps_its_noise() -> None:
@@ -243,14 +227,11 @@ def test_the_growth_is_counted_right() -> None:
     found = growth((3, 8), keys=4, draws=30, seed=5)
     for i, width in enumerate((3, 8)):
         rng = np.random.default_rng([5, width])
-        q = torch.from_numpy(rng.standard_normal((30, 1, width), dtype=np.float32)).double()
-        k = torch.from_numpy(rng.standard_normal((30, 4, width), dtype=np.float32)).double()
+        q, k = (torch.from_numpy(rng.standard_normal((30, n, width), dtype=np.float32)).double() for n in (1, 4))
         dots = torch.einsum("nod,nkd->nk", q, k)
         assert found.spread[i] == pytest.approx(float(dots.std(correction=0)), rel=1e-6)
-        assert found.largest[i] == pytest.approx(float(dots.softmax(-1).amax(-1).mean()), rel=1e-6)
-        assert found.largest_scaled[i] == pytest.approx(
-            float((dots / math.sqrt(width)).softmax(-1).amax(-1).mean()), rel=1e-6
-        )
+        for largest, scores in ((found.largest, dots), (found.largest_scaled, dots / math.sqrt(width))):
+            assert largest[i] == pytest.approx(float(scores.softmax(-1).amax(-1).mean()), rel=1e-6)
 
 
 # --- words and tables
@@ -440,9 +421,8 @@ def test_the_steps_are_gone_through_and_the_query_is_moved_on_every_walk_and_put
         moved |= {field: str(value)}
         assert link(app) == moved
     assert array(trace(app, "fit", "share α")["x"]) == pytest.approx(shares(2, 1, 5), abs=1e-5)
-    next(b for b in app.button if b.label == "Reset").click().run()
+    press(app, "Reset")
     assert link(app) == {"run": "reverse", "hand": "keys", "walk_given": "5", "walk_start": "3"}
-    assert not app.exception
 
 
 @pytest.mark.daily(1)
@@ -467,30 +447,22 @@ def test_the_headline_says_of_how_much_of_each_value_the_context_is_made() -> No
     assert any("lies in the convex hull of the 2 values" in caption.value for caption in app.caption)
     assert order_of_scores(app) == [MAKES[scoring] for scoring in context_model.FIXED]
     model = context_model.walker("scaled-dot").model
-    for n in (2, 3, 6):
-        [menu] = [menu for menu in app.segmented_control if menu.label == "Given corners"]
-        assert list(menu.options) == ["2", "3", "4", "5", "6"]
-        if n == 2:
-            assert menu.value == n
-        else:
-            menu.set_value(n).run()
+    [menu] = [menu for menu in app.segmented_control if menu.label == "Given corners"]
+    assert (list(menu.options), menu.value) == (["2", "3", "4", "5", "6"], 2)
+    for n, others in ((2, ""), (3, "the other"), (6, "the other 4")):
+        if n > 2:
+            next(menu for menu in app.segmented_control if menu.label == "Given corners").set_value(n).run()
             assert link(app) == {"run": "reverse", "walk_given": str(n)}
         assert len([row for row in tables(app)[0] if row.startswith("corner")]) == n
         real = by_hand(model, "scaled-dot", one_walk(3, 1, n).source[0], 0)
-        shares = sorted(((share, i + 1) for i, share in enumerate(real["pattern"])), reverse=True)
-        told = app.title[0].value
-        c = [float(text.replace("−", "-")) for text in re.findall(r"[−\d]+\.\d{3}", told)]
+        c = [float(text.replace("−", "-")) for text in re.findall(r"[−\d]+\.\d{3}", app.title[0].value)]
         assert c == pytest.approx(real["context"], abs=6e-4)
-        (most, first), (next_most, second), *others = shares
+        (most, first), (second, next_), *rest = sorted(zip(real["pattern"], range(1, n + 1), strict=True), reverse=True)
+        parts = [f"{most:.2f} of value {first}", f"{second:.2f} of value {next_}"]
+        parts += [f"{sum(share for share, _ in rest):.2f} of {others}"] if rest else []
+        assert app.title[0].value.endswith(f": {', '.join(parts[:-1])} and {parts[-1]}.")
         if n == 2:
             assert real["scores"][first - 1] > 0  # the score that wins where the page opens
-            assert told.endswith(f": {most:.2f} of value {first} and {next_most:.2f} of value {second}.")
-        else:
-            rest = sum(share for share, _ in others)
-            called = "the other" if n == 3 else "the other 4"
-            assert told.endswith(
-                f": {most:.2f} of value {first}, {next_most:.2f} of value {second} and {rest:.2f} of {called}."
-            )
 
 
 def order_of_scores(app: Any) -> list[str]:
@@ -527,13 +499,7 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each_in_the_words_of
         "turned": ("7", ""),
         "scores": ("additive", "There is no score “additive” here; this is scaled dot product."),
     }
-    app = open_page("context", run="reverse", **{name: value for name, (value, _) in nonsense.items()})
-    notices = [warning.value for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, words in nonsense.values():
-        assert any(words in notice for notice in notices), words
-    assert len(app.title) == 1
-    assert link(app) == {"run": "reverse"}
+    assert len(falls_back("context", nonsense, run="reverse").title) == 1
 
 
 def test_of_a_query_without_length_only_what_is_true_is_said() -> None:

@@ -37,7 +37,7 @@ from dashboard.theme import DARK, LIGHT
 from dashboard.view import training as view_training
 from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells, close
-from tests.kit.pages import array, figures, link, open_page, press_counted, shown, trace
+from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
 from tests.kit.recurrent_by_hand import gru_step, mapped
 from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
@@ -46,7 +46,7 @@ from transformer.experiments.teacher_forcing import Forcing, Trial
 from transformer.foundation.program import program
 from transformer.recurrent.corners import Walker, build_walker, train_corners
 
-STEPS = 30
+STEPS = 20
 COMPLETE = view_training.corners_of
 CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
 
@@ -132,12 +132,12 @@ class Case:
 
 DOT = {"corner_attention": "dot", "corner_most": "4", "corner_noise": "0.0", "corner_given": "3", "corner_seed": "2"}
 DOT |= {"corner_walk": "upper right, anticlockwise"}
-NARROW = {"corner_width": "2", "corner_noise": "0.5", "corner_step": "20", "corner_walk": "lower right, clockwise"}
+NARROW = {"corner_width": "2", "corner_noise": "0.5", "corner_step": "10", "corner_walk": "lower right, clockwise"}
 CASES = pytest.mark.parametrize(
     "case",
     [
         Case((2, -1, 3), STEPS, DOT, attention="dot", most=4, noise=0.0, seed=2),
-        Case((3, 1, 2), 20, NARROW, d_model=2, noise=0.5),
+        Case((3, 1, 2), 10, NARROW, d_model=2, noise=0.5),
     ],
     ids=["dot", "narrow"],
 )
@@ -184,11 +184,6 @@ def test_the_errors_up_to_the_step_in_view_are_those_on_fresh_walks(case: Case) 
     if case.settings.attention != "none":
         mean = array(trace(case.app, "corners-mean", "alignment")["z"])
         np.testing.assert_allclose(mean, alphas[case.count], atol=1e-4)
-
-
-def test_uniform_attention_says_so() -> None:
-    app = open_page("corners", corner_attention="uniform", corner_most="4")
-    assert any("the same weight, 1/4, for every query" in caption.value for caption in app.caption)
 
 
 # --- hidden state by hidden state
@@ -250,7 +245,7 @@ def test_a_wide_state_is_not_shown_number_by_number() -> None:
 
 def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
     nonsense = {
-        "corner_step": ("7", "Step 7 of this training was not recorded. You see its last step, 30."),
+        "corner_step": ("7", f"Step 7 of this training was not recorded. You see its last step, {STEPS}."),
         "corner_roll": ("e9", "There is no step “e9” here; this is Encoder 1."),
         "corner_walk": ("the long way home", "There is no walk “the long way home” here"),
         "corner_given": ("5", "Given corners must be 2 to 2 here"),
@@ -259,23 +254,19 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
         "corner_noise": ("0.9", "corner_noise=0.9 cannot be used"),
         "corner_forcing": ("nan", "corner_forcing=nan cannot be used"),
     }
-    app = open_page("corners", **{name: value for name, (value, _) in nonsense.items()})
-    notices = [shown(warning.value) for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, words in nonsense.values():
-        assert any(words in notice for notice in notices), words
-    assert app.title[0].value.startswith(f"After {STEPS} steps ")
-    assert link(app) == {"run": "reverse"}
+    assert falls_back("corners", nonsense).title[0].value.startswith(f"After {STEPS} steps ")
 
 
 def test_the_step_stays_with_another_walk_and_goes_with_another_training() -> None:
-    app = open_page("corners", corner_step="10", corner_most="4", corner_given="3")
+    app = open_page("corners", corner_attention="uniform", corner_step="10", corner_most="4", corner_given="3")
+    assert any("the same weight, 1/3, for every query" in caption.value for caption in app.caption)
     press_counted(app, "corner_roll-on")
     app.selectbox(key="control-corner_walk").set_value("upper right, anticlockwise").run()
     drawn = every_walk(4)
     given = drawn.source[drawn.which(2, -1, 3), :3, 0]
     np.testing.assert_allclose(array(trace(app, "corners-plane", "given")["x"]), given)
-    here = {"run": "reverse", "corner_step": "10", "corner_most": "4", "corner_walk": "upper right, anticlockwise"}
+    kept = {"run": "reverse", "corner_attention": "uniform", "corner_walk": "upper right, anticlockwise"}
+    here = kept | {"corner_step": "10", "corner_most": "4"}
     assert link(app) == here | {"corner_given": "3", "corner_roll": "e2"}
     sliders = {slider.label: slider for slider in app.slider}
     sliders["Given corners"].set_value(2).run()
@@ -283,7 +274,7 @@ def test_the_step_stays_with_another_walk_and_goes_with_another_training() -> No
     sliders["Most given corners"].set_value(2).run()
     assert not app.exception
     assert not app.warning
-    assert link(app) == {"run": "reverse", "corner_walk": "upper right, anticlockwise"}
+    assert link(app) == kept
     assert app.title[0].value.startswith(f"After {STEPS} steps ")
     assert len(array(trace(app, "corners-plane", "given")["x"])) == 2
 
@@ -460,18 +451,11 @@ def test_what_is_fed_and_what_comes_of_it_is_worked_out_by_hand() -> None:
     assert f"is {fed[1]:.2f} off when it reads the true corner {first}, and {free[1]:.2f} off when it" in captions[1]
 
 
-@pytest.mark.parametrize(
-    ("free", "helped", "verdict"),
-    [
-        (0.9, 0.6, "Free-running costs 0.30."),
-        (0.5, 0.61, "Free-running saves 0.11."),
-        (0.5, 0.502, "Both are the same."),
-    ],
-)
-def test_the_errors_are_said_as_they_are(free: float, helped: float, verdict: str) -> None:
-    none = np.zeros((1, 2, 2))
-    found = feeding.Fed(none, none, np.array([0.4, free]), np.array([0.4, helped]))
-    assert feeding.growth_words([3, 4], found).endswith(verdict)
+def test_the_errors_are_said_as_they_are() -> None:
+    said = {(0.9, 0.6): "Free-running costs 0.30.", (0.5, 0.61): "Free-running saves 0.11."}
+    for (free, helped), verdict in {**said, (0.5, 0.502): "Both are the same."}.items():
+        found = feeding.Fed(*[np.zeros((1, 2, 2))] * 2, np.array([0.4, free]), np.array([0.4, helped]))
+        assert feeding.growth_words([3, 4], found).endswith(verdict)
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
@@ -607,20 +591,8 @@ def test_the_sentence_says_what_the_numbers_say(found: Forcing, words: str) -> N
 # --- measuring anew
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which one's own measurements are kept; nothing is in it."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    return tmp_path
-
-
-def measure(app: AppTest) -> None:
-    next(each for each in app.button if each.label == "Measure").click().run()
-    assert not app.exception
-
-
 def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[tuple] = []
 
@@ -631,24 +603,24 @@ def test_what_nobody_measured_can_be_measured_here_and_is_then_shown(
     monkeypatch.setattr(teacher_forcing.Measuring, "start", start)
     app = open_page("corners", corner_part="forcing", corner_width="3", corner_affine="0")
     assert any("Not measured yet" in caption.value for caption in app.caption)
-    measure(app)
+    press(app, "Measure")
     assert any("could not start: no room" in warning.value for warning in app.warning)
-    measure(app)
+    press(app, "Measure")
     path = teacher_forcing.own(config(d_model=3, affine=False))
     options = ["--d-model", "3", "--attention", "none", "--no-affine", "--most", "2", "--noise", "0.1"]
     assert begun == [(path, *options)] * 2
-    assert path.parent == here
+    assert path.parent == root
     replace(made_up(0.2, 0.4), config=config(d_model=3, affine=False)).save(path)
     app.run()
     assert array(trace(app, "corners-forcing", "free-running")["y"]) == pytest.approx([0.201, 0.401667], abs=1e-5)
 
 
 def test_a_partial_measurement_replaces_no_complete_one_and_a_file_is_read_once_for_each_time_it_is_written(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, load = [], Forcing.load
     monkeypatch.setattr(Forcing, "load", lambda path: read.append(path) or load(path))
-    monkeypatch.setattr(teacher_forcing, "SHIPPED", (here / "shipped.json",))
+    monkeypatch.setattr(teacher_forcing, "SHIPPED", (root / "shipped.json",))
     made, shipped, path = made_up(0.2, 0.4), made_up(0.3, 0.3), teacher_forcing.own(config())
     part = replace(made, trials=made.trials[:2])
     part.save(path)
@@ -683,13 +655,13 @@ def test_the_command_that_is_told_writes_what_the_page_reads(tmp_path: Path, who
 
 
 def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_from_one_that_was_stopped(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, other = (teacher_forcing.own(config(d_model=width)) for width in (3, 5))
     app = open_page("corners", corner_part="forcing", corner_width="3")
     monkeypatch.setattr(teacher_forcing.Measuring, "running", True)
     monkeypatch.setattr(teacher_forcing.measuring, "path", other)
-    measure(app)
+    press(app, "Measure")
     assert any("Another measurement is running" in warning.value for warning in app.warning)
 
     def shown_now() -> tuple[list[str], list[str]]:
@@ -714,16 +686,19 @@ def test_a_measurement_under_way_is_told_from_another_and_one_that_was_cut_off_f
 
 
 def test_a_stop_is_of_this_measurement_alone_and_remembered_until_the_next_begins(tmp_path: Path, monkeypatch) -> None:
+    path, another = tmp_path / "one.json", tmp_path / "another.json"
+    path.write_text("an older one")
     sleeper, start = [sys.executable, "-c", "import time; time.sleep(1e6)"], subprocess.Popen
     monkeypatch.setattr("dashboard.models.background.subprocess.Popen", lambda command, **said: start(sleeper, **said))
     measuring = teacher_forcing.Measuring("corners")
     monkeypatch.setattr(teacher_forcing, "measuring", measuring)
-    measuring.start(tmp_path / "one.json")
-    teacher_forcing.stop(tmp_path / "another.json")
+    measuring.start(path)
+    assert not path.exists()
+    teacher_forcing.stop(another)
     assert measuring.running
-    teacher_forcing.stop(tmp_path / "one.json")
+    teacher_forcing.stop(path)
     assert (measuring.running, measuring.failed, measuring.stopped) == (False, True, True)
-    measuring.start(tmp_path / "one.json")
+    measuring.start(path)
     assert not measuring.stopped
     measuring.stop()
 
@@ -745,6 +720,7 @@ def test_a_plane_numbers_its_corners_where_they_are() -> None:
     assert flying.layout.transition.duration > 0
 
 
+@pytest.mark.daily(1)
 @CASES
 def test_the_numbers_of_a_corner_stand_outside_of_every_mark(case: Case) -> None:
     half = figures(case.app)["corners-plane"]["layout"]["xaxis"]["range"][1]

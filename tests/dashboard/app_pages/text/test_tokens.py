@@ -17,7 +17,7 @@ from dashboard.app_pages.text.tokens import words
 from dashboard.app_pages.text.tokens.cut import Cut, cut, vocabulary_of
 from dashboard.app_pages.text.tokens.figures import Numbered, context_bars, numbered_tokens, window_table
 from tests.kit import texts
-from tests.kit.pages import array, is_off, link, open_page, press, press_counted, shown, trace
+from tests.kit.pages import array, falls_back, is_off, link, open_page, press, press_counted, trace
 from transformer import checkpoints
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -121,23 +121,17 @@ def test_windows_do_not_overlap_and_targets_are_shifted_by_one(small: Text, by: 
 
 def test_what_is_read_is_what_training_reads(small: Text) -> None:
     """The rows of the task's own batch are among the windows of its own text."""
-    stretch = small.known.held_out[0]
-    found = cut(small, small.typed(stretch), "words", small.length)
-    batch = small.fresh(np.random.default_rng(0), 3)
-    windows = {tuple(row) for row in found.read.tolist()}
-    rest = {tuple(row) for part in small.known.held_out[1:] for row in cut(
-        small, small.typed(part), "words", small.length
-    ).read.tolist()}  # fmt: skip
-    assert all(tuple(row) in windows | rest for row in batch.tokens.tolist())
+    parts = [cut(small, small.typed(part), "words", small.length) for part in small.known.held_out]
+    windows = {tuple(row) for part in parts for row in part.read.tolist()}
+    assert {tuple(row) for row in small.fresh(np.random.default_rng(0), 3).tokens.tolist()} <= windows
 
 
 def test_another_way_to_cut_has_a_vocabulary_made_by_the_same_rule(small: Text) -> None:
-    assert vocabulary_of(small, "words") is small.known.vocabulary
+    known = small.known.vocabulary
+    assert vocabulary_of(small, "words") is known
     made = vocabulary_of(small, "characters")
-    counted: Counter[str] = Counter()
-    for part in small.known.held_out:
-        counted.update(letter for token in part if token < small.known.vocabulary.unknown
-                       for letter in small.known.vocabulary.tokens[token])  # fmt: skip
+    tokens = (known.tokens[token] for part in small.known.held_out for token in part if token < known.unknown)
+    counted = Counter(letter for token in tokens for letter in token)
     assert set(made.tokens) == {letter for letter, times in counted.items() if times >= small.min_count}
     assert [counted[token] for token in made.tokens] == sorted((counted[token] for token in made.tokens), reverse=True)
 
@@ -169,20 +163,17 @@ def test_sentences_are_true_of_their_numbers() -> None:
     assert words.windowed(of(2)) == "1 window of 2 tokens. No token is left out."
     assert words.windowed(of(6, length=3)) == "2 windows of 3 tokens, no token in two of them. No token is left out."
     assert "1 token stands in no window (faint)." in words.windowed(of(3))
-    assert "As in training" not in words.windowed(of(3))
     assert "not all windows begin with a word" in words.windowed(of(5))
     assert "begin with a word" not in words.windowed(of(5, by="characters"))
-    assert "As in training" in words.windowed(of(5, by="characters"))
-    assert "As in training" not in words.windowed(of(7, length=3))
+    for found, said in ((of(3), False), (of(5, by="characters"), True), (of(7, length=3), False)):
+        assert ("As in training" in words.windowed(found)) == said
     assert "No token is unknown." in words.numbered(of(4))
     unknown = of(5, length=3, unknown=2)
-    assert f"2 tokens are unknown (dashed) and read as ⟨unk⟩, id {unknown.vocabulary.unknown}." in words.numbered(
-        unknown
-    )
+    told = f"2 tokens are unknown (dashed) and read as ⟨unk⟩, id {unknown.vocabulary.unknown}."
+    assert told in words.numbered(unknown)
     assert words.lost_letters(["\x07"]) == "1 character that cannot be shown was left out: U+0007."
-    assert words.lost_letters(list("\x07\x07\u200b")) == (
-        "3 characters that cannot be shown were left out: U+0007, U+200B."
-    )
+    told = "3 characters that cannot be shown were left out: U+0007, U+200B."
+    assert words.lost_letters(list("\x07\x07\u200b")) == told
 
 
 # --- figures
@@ -319,20 +310,14 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each(shipped: Text) 
         "cut_window": ("1", "The link's cut_window=1 cannot be used; the default stands instead."),
         "cut_text": ("x" * 1001, "cannot be used; the default stands instead."),
     }
-    app = open_page("tokens", run="shakespeare", **{name: value for name, (value, _) in nonsense.items()})
-    notices = [shown(warning.value) for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, words_of_it in nonsense.values():
-        assert any(words_of_it in notice for notice in notices), words_of_it
-    assert link(app) == {"run": "shakespeare"}
+    falls_back("tokens", nonsense, run="shakespeare")
 
 
 def test_a_text_too_short_for_a_window_is_said_to_be(shipped: Text) -> None:
-    for text in ("king", "   "):
-        app = open_page("tokens", run="shakespeare", cut_text=text)
-        assert app.title[0].value == "1 token: too few for a window of 8."
-        assert not app.warning
-        assert len(boxes(app)) == 1
+    app = open_page("tokens", run="shakespeare", cut_text="   ")
+    assert app.title[0].value == "1 token: too few for a window of 8."
+    assert not app.warning
+    assert len(boxes(app)) == 1
 
 
 def test_a_passage_is_drawn_from_what_was_held_out(shipped: Text) -> None:

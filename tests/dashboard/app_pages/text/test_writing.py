@@ -22,10 +22,9 @@ from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
 from dashboard.view.settings import from_query
-from tests.kit import texts
-from tests.kit.pages import array, figures, link, open_page, shown
+from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
-from transformer import checkpoints, observe
+from transformer import observe
 from transformer.__main__ import main
 from transformer.analysis.heads.one_token import glance
 from transformer.model import Transformer
@@ -36,25 +35,12 @@ LINK = {"run": "plays", "written": "20", "temperature": "0.7"}
 SCALE = np.zeros((256, 3), dtype=np.uint8)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return texts.trained(tmp_path_factory.mktemp("runs") / "plays", texts.config())
-
-
 @pytest.fixture
 def shelf(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The page's only run; it waits until a text is whole."""
     monkeypatch.setattr(menu, "ROOT", run.folder.parent)
     monkeypatch.setattr(draft, "AT_ONCE", PATIENCE)
     return run
-
-
-def loaded(run: Run) -> tuple[Transformer, Text]:
-    model, config = checkpoints.load(run.snapshot())
-    task = config.build_task()
-    assert isinstance(model, Transformer)
-    assert isinstance(task, Text)
-    return model, task
 
 
 def component(app: AppTest, key: str) -> tuple[dict[str, Any], bytes]:
@@ -71,10 +57,13 @@ def ids(task: Text, pieces: list[str]) -> list[int]:
     """The tokens of a passage, found again by what they look like."""
     assert pieces[0] == "SEP "
     known = task.known.vocabulary
-    return [
-        task.separator,
-        *(known.tokens.index(piece) if piece in known.tokens else known.unknown for piece in pieces[1:]),
-    ]
+    return [task.separator, *(known.tokens.index(p) if p in known.tokens else known.unknown for p in pieces[1:])]
+
+
+def best(likely: np.ndarray, own: int) -> list[int]:
+    """The tokens of the bars: the ten likeliest, and the one that stood there."""
+    order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
+    return order if own in order else [*order, own]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -90,31 +79,30 @@ def logits_after(model: Transformer, text: list[int]) -> np.ndarray:
 # --- numbers
 
 
-def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_with_follows(shelf: Run) -> None:
-    model, task = loaded(shelf)
-    for place in (8, 15):
-        app = open_page("writing", **LINK, top_k="6", prompt="The crow ", word=str(place + 1))
-        header, _ = component(app, "writing-passage")
-        text = ids(task, header["tokens"])
-        logits = logits_after(model, text[:place])
-        likely = softmax(logits)
-        words = np.arange(len(logits)) < len(logits) - 3  # unknown, SEP and PAD stand last, and in no text
-        cut = softmax(np.where(words, logits, -np.inf) / 0.7)
-        cut[np.argsort(-cut, kind="stable")[6:]] = 0
-        cut /= cut.sum()
-        bars = {trace["name"]: array(trace["x"]) for trace in figures(app)["writing-alternatives"]["data"][:2]}
-        order = np.argsort(-likely[:-1], kind="stable")[:10]
-        shown = order.tolist() if text[place] in order else [*order.tolist(), text[place]]
-        assert bars["the model’s probability"] == pytest.approx(likely[shown], abs=1e-5)
-        assert bars["drawn with"] == pytest.approx(cut[shown], abs=1e-5)
-        names = figures(app)["writing-alternatives"]["layout"]["yaxis"]["ticktext"]
-        marked = [i for i, name in enumerate(names) if "▸" in name]
-        assert [shown[i] for i in marked] == [text[place]]
-        assert f"the model gave it {likely[text[place]]:.3f}" in header["says"][place]
+def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_with_follows(
+    shelf: Run, model: Transformer, task: Text
+) -> None:
+    place = 15
+    app = open_page("writing", **LINK, top_k="6", prompt="The crow ", word=str(place + 1))
+    header, _ = component(app, "writing-passage")
+    text = ids(task, header["tokens"])
+    logits = logits_after(model, text[:place])
+    likely = softmax(logits)
+    words = np.arange(len(logits)) < len(logits) - 3  # unknown, SEP and PAD stand last, and in no text
+    cut = softmax(np.where(words, logits, -np.inf) / 0.7)
+    cut[np.argsort(-cut, kind="stable")[6:]] = 0
+    cut /= cut.sum()
+    bars = {trace["name"]: array(trace["x"]) for trace in figures(app)["writing-alternatives"]["data"][:2]}
+    shown = best(likely, text[place])
+    assert bars["the model’s probability"] == pytest.approx(likely[shown], abs=1e-5)
+    assert bars["drawn with"] == pytest.approx(cut[shown], abs=1e-5)
+    names = figures(app)["writing-alternatives"]["layout"]["yaxis"]["ticktext"]
+    marked = [i for i, name in enumerate(names) if "▸" in name]
+    assert [shown[i] for i in marked] == [text[place]]
+    assert f"the model gave it {likely[text[place]]:.3f}" in header["says"][place]
 
 
-def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_the_title_says_the_surprise_of_what_was_written(shelf: Run, model: Transformer, task: Text) -> None:
     app = open_page("writing", **LINK)
     header, _ = component(app, "writing-passage")
     text, given = ids(task, header["tokens"]), header["given"]
@@ -125,8 +113,9 @@ def test_the_title_says_the_surprise_of_what_was_written(shelf: Run) -> None:
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("head", [None, "decoder.1.self_attention.2"])
-def test_a_word_shows_the_row_of_the_query_that_said_it(shelf: Run, head: str | None) -> None:
-    model, task = loaded(shelf)
+def test_a_word_shows_the_row_of_the_query_that_said_it(
+    shelf: Run, model: Transformer, task: Text, head: str | None
+) -> None:
     place = 11
     app = open_page("writing", **LINK, word=str(place + 1), **({"head": head} if head else {}))
     header, body = component(app, "writing-passage")
@@ -152,22 +141,18 @@ def test_a_word_shows_the_row_of_the_query_that_said_it(shelf: Run, head: str | 
     assert f"query {place}" in " ".join(caption.value for caption in app.caption)
 
 
-def test_a_word_of_the_prompt_was_not_drawn(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_word_of_the_prompt_was_not_drawn(shelf: Run, model: Transformer, task: Text) -> None:
     app = open_page("writing", **LINK, prompt="The crow that calls", word="4")
     header, _ = component(app, "writing-passage")
     text = ids(task, header["tokens"])
     likely = softmax(logits_after(model, text[:3]))
     traces = figures(app)["writing-alternatives"]["data"]
     assert "drawn with" not in [trace.get("name") for trace in traces]
-    order = np.argsort(-likely[:-1], kind="stable")[:10].tolist()
-    shown = order if text[3] in order else [*order, text[3]]
-    assert array(traces[0]["x"]) == pytest.approx(likely[shown], abs=1e-5)
+    assert array(traces[0]["x"]) == pytest.approx(likely[best(likely, text[3])], abs=1e-5)
     assert f"The model gave it {likely[text[3]]:.3f}" in " ".join(each.value for each in app.caption)
 
 
-def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_text_beyond_the_context_is_seen_through_its_window(shelf: Run, model: Transformer, task: Text) -> None:
     assert model.n_ctx == 32
     app = open_page("writing", run="plays", written="60", word="51")
     header, _ = component(app, "writing-passage")
@@ -200,12 +185,12 @@ def test_what_is_out_of_sight_is_said_where_the_reader_looks(shelf: Run, word: s
 
 
 def test_a_text_that_fits_loses_nothing(shelf: Run) -> None:
-    app = open_page("writing", run="plays", written="12")
-    assert not [caption for caption in app.caption if "tokens at most" in caption.value]
+    assert not any(
+        "tokens at most" in caption.value for caption in open_page("writing", run="plays", written="12").caption
+    )
 
 
-def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
-    model, task = loaded(shelf)
+def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run, model: Transformer, task: Text) -> None:
     text = task.begun("The crow that calls is answered")
     here, there = glance(model, text, 5), glance(model, [*text[:5], 3, 3, 3], 5)
     assert here.probabilities == pytest.approx(softmax(logits_after(model, text[:5])), abs=1e-6)
@@ -218,28 +203,29 @@ def test_a_glance_does_not_depend_on_what_comes_later(shelf: Run) -> None:
 # --- the same link, the same text
 
 
-def test_the_same_link_gives_the_same_text_and_another_seed_another(shelf: Run) -> None:
-    def written(**more: str) -> list[str]:
-        draft._begun.clear()  # type: ignore[attr-defined]
-        tokens: list[str] = component(open_page("writing", **LINK, **more), "writing-passage")[0]["tokens"]
-        return tokens
+def passage(**query: str) -> list[str]:
+    """The tokens that the page has written, SEP and the prompt before them."""
+    draft._begun.clear()  # type: ignore[attr-defined]
+    tokens: list[str] = component(open_page("writing", **query), "writing-passage")[0]["tokens"]
+    return tokens
 
-    first = written()
-    assert written() == first
-    assert written(writing_seed="1") != first
-    assert written(top_k="1", writing_seed="1") == written(top_k="1", writing_seed="2")
+
+def test_the_same_link_gives_the_same_text_and_another_seed_another(shelf: Run) -> None:
+    few = LINK | {"written": "8"}
+    first = passage(**few)
+    assert passage(**few) == first
+    assert passage(**few, writing_seed="1") != first
+    assert passage(**few, top_k="1", writing_seed="1") == passage(**few, top_k="1", writing_seed="2")
 
 
 def test_a_shorter_text_is_the_beginning_of_a_longer_one(shelf: Run) -> None:
-    shorter, longer = (
-        component(open_page("writing", run="plays", written=n), "writing-passage")[0]["tokens"] for n in ("7", "19")
-    )
+    shorter, longer = (passage(run="plays", written=n) for n in ("7", "19"))
     assert longer[: len(shorter)] == shorter
     assert len(longer) - len(shorter) == 12
 
 
 def test_the_command_line_writes_the_same(shelf: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    tokens = component(open_page("writing", **LINK, prompt="The crow"), "writing-passage")[0]["tokens"]
+    tokens = passage(**LINK, prompt="The crow")
     assert main(["generate", str(shelf.folder), "--prompt", "The crow", "--tokens", "20", "--temperature", "0.7"]) == 0
     assert capsys.readouterr().out == "".join(tokens[1:]) + "\n"
 
@@ -263,7 +249,7 @@ def test_the_command_line_says_in_one_line_what_cannot_be(
 
 
 def test_a_run_with_a_law_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", str(Path(__file__).parents[4] / "checkpoints" / "reverse")]) == 2
+    assert main(["generate", str(ROOT / "checkpoints" / "reverse")]) == 2
     assert "was trained on reverse: only a model that was trained on a text" in capsys.readouterr().err
 
 
@@ -279,12 +265,7 @@ def test_nonsense_in_a_link_falls_back_with_a_notice_each(shelf: Run) -> None:
         "top_p": ("0", "top_p=0 cannot be used"),
         "written": ("100000", "written=100000 cannot be used"),
     }
-    app = open_page("writing", **(LINK | {name: value for name, (value, _) in nonsense.items()}))
-    notices = [shown(warning.value) for warning in app.warning]
-    assert len(notices) == len(nonsense)
-    for _, said in nonsense.values():
-        assert any(said in notice for notice in notices), said
-    assert link(app) == {"run": "plays"}
+    falls_back("writing", nonsense, run="plays")
     (warning,) = open_page("writing", **LINK, word="1").warning  # the separator was said by nobody
     assert "no token 1 " in shown(warning.value)
 
@@ -297,7 +278,12 @@ def test_a_prompt_of_unknown_words_is_read_as_unknown_and_said(shelf: Run) -> No
 
 
 def test_what_is_typed_goes_into_the_link_and_comes_back(shelf: Run) -> None:
+    """The sidebar's input, and how many tokens of it are read, mean nothing where a prompt is typed."""
     app = open_page("writing", **LINK)
+    assert [area.label for area in app.text_area] == ["Prompt"]
+    assert "Tokens" not in [slider.label for slider in app.select_slider]
+    labels = [field.label for field in app.number_input]
+    assert len(labels) == len(set(labels))
     own = app.text_area[0].value
     app.text_area[0].set_value("The crow\n  that").run()
     assert link(app)["prompt"] == "The crow↵  that"
@@ -307,20 +293,16 @@ def test_what_is_typed_goes_into_the_link_and_comes_back(shelf: Run) -> None:
     assert "prompt" not in link(app)
 
 
-def button(app: AppTest, key: str) -> Any:
-    return next(each for each in app.button if each.key == key)
-
-
-def test_the_buttons_change_the_view(shelf: Run) -> None:
+def test_the_buttons_change_the_view(shelf: Run, task: Text) -> None:
     app = open_page("writing", **LINK, word="9")
-    button(app, "writing-again").click().run()
+    app.button(key="writing-again").click().run()
     assert link(app)["writing_seed"] == "1"
     assert "word" not in link(app)
-    button(app, "writing-on").click().run()
+    app.button(key="writing-on").click().run()
     assert link(app)["written"] == "100"
-    button(app, "writing-prompt").click().run()
+    app.button(key="writing-prompt").click().run()
     drawn = passages.as_typed(link(app)["prompt"])
-    held_out = [loaded(shelf)[1].typed(part) for part in loaded(shelf)[1].known.held_out]
+    held_out = [task.typed(part) for part in task.known.held_out]
     assert any(drawn in text for text in held_out)
     assert not app.exception
 
@@ -328,19 +310,16 @@ def test_the_buttons_change_the_view(shelf: Run) -> None:
 def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     app = open_page("writing", run="compiled")
     assert "needs a model that reads text" in app.title[0].value
-    button(app, "elsewhere").click().run()
+    app.button(key="elsewhere").click().run()
     assert link(app)["run"] == "plays"
     assert "It wrote" in app.title[0].value
 
 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("page", ["writing", "reading"])
-def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(
-    shelf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    (tmp_path / "plays").symlink_to(shelf.folder)
-    (tmp_path / menu.FIRST).symlink_to(Path("checkpoints/reverse").resolve())
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+def test_who_has_chosen_no_model_gets_one_that_reads_text_and_is_told(shelf: Run, root: Path, page: str) -> None:
+    (root / "plays").symlink_to(shelf.folder)
+    (root / menu.FIRST).symlink_to(Path("checkpoints/reverse").resolve())
     assert not open_page(page, run=menu.FIRST).warning
     app = open_page(page)
     assert "plays is open now" in app.warning[0].value
@@ -359,10 +338,7 @@ def test_the_prompts_on_offer_are_the_beginnings_of_speeches_without_an_unknown_
     assert draft.opening(task) == offered[0]
 
 
-def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
+def test_where_no_model_has_read_a_text_the_page_says_how_to_train_one(root: Path) -> None:
     app = open_page("writing", run="compiled")
     assert "train --task text" in app.info[0].value
     assert not [each for each in app.button if each.key == "elsewhere"]
@@ -461,30 +437,13 @@ def test_glances_that_do_not_fit_together_are_refused() -> None:
             Glances("ab", [(0, 0)], weights, **(looks | more)).pack(LIGHT)
 
 
-def test_the_bars_say_their_numbers_and_mark_the_one_that_came() -> None:
+def test_the_bars_say_their_numbers_mark_the_one_that_came_and_have_one_axis() -> None:
     figure = alternatives_bars(["the", "<i>a", "of"], np.array([0.5, 0.2, 0.1]), np.array([0.7, 0.3, 0.0]), 1)
     assert [trace.name for trace in figure.data[:2]] == ["the model’s probability", "drawn with"]
     assert [text.strip() for text in figure.data[2].text] == ["0.500 → 0.700", "0.200 → 0.300", "0.100 → 0.000"]
     assert figure.data[2].x.tolist() == pytest.approx([0.7, 0.3, 0.1])
     assert ["▸" in name for name in figure.layout.yaxis.ticktext] == [False, True, False]
     assert "<i>" not in figure.layout.yaxis.ticktext[1]
-
-
-def test_the_bars_of_any_two_words_have_one_axis(shelf: Run) -> None:
-    axes = [
-        figures(open_page("writing", **LINK, prompt="The crow ", word=word))["writing-alternatives"]["layout"]["xaxis"]
-        for word in ("3", "9", "15")
-    ]
-    assert axes[0] == axes[1] == axes[2]
-    assert axes[0]["range"][0] == 0 < 1 <= axes[0]["range"][1]
-
-
-def test_only_the_page_s_own_fields_stand_in_view(shelf: Run) -> None:
-    """The sidebar's input, and how many tokens of it are read, mean nothing where a prompt is typed."""
-    app = open_page("writing", **LINK)
-    assert [area.label for area in app.text_area] == ["Prompt"]
-    assert "Tokens" not in [slider.label for slider in app.select_slider]
-    labels = [field.label for field in app.number_input]
-    assert len(labels) == len(set(labels))
-    other = open_page("reading", run="plays")
-    assert [area.label for area in other.text_area] == ["Input"]
+    rare = alternatives_bars(["of", "a"], np.array([0.02, 0.01]), np.array([0.6, 0.4]), 0)
+    assert rare.layout.xaxis == figure.layout.xaxis
+    assert figure.layout.xaxis.range[0] == 0 < 1 <= figure.layout.xaxis.range[1]

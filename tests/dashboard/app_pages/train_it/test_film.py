@@ -9,49 +9,35 @@ import math
 import re
 import shutil
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from dashboard import theme
 from dashboard.components.documents import colours, film_file
 from dashboard.components.payload import unpack
 from dashboard.figures import learning
-from dashboard.models import menu
 from dashboard.parts import film as parts_film
-from dashboard.view.pages import PAGES
-from tests.kit.waiting import PATIENCE
+from tests.kit.pages import ROOT, open_page, staged
 from transformer import checkpoints
 from transformer.analysis.film.film import Film
 from transformer.analysis.heads.survey import survey
-from transformer.config import RunConfig
 from transformer.training.runs import Run
 
-ROOT = Path(__file__).resolve().parents[4]
+SHIPPED = Run(ROOT / "checkpoints" / "reverse")
+
+
+def film_of(run: Run) -> Film:
+    return Film.load(run.folder / "film.npz")
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path) -> Run:
     """A copy of a shipped run: with its film, and the weights of some of its steps."""
-    monkeypatch.setattr(menu, "ROOT", tmp_path)
-    return Run(Path(shutil.copytree(ROOT / "checkpoints" / "reverse", tmp_path / "reverse")))
-
-
-def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "dashboard" / "frame" / "main.py"), default_timeout=PATIENCE)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page(PAGES["film"].script).run()
-    assert not app.exception
-    return app
-
-
-def player(app: AppTest) -> tuple[dict, bytes]:
-    messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
-    return next(message for message in messages if "patternSteps" in message[0])
+    return Run(Path(shutil.copytree(SHIPPED.folder, root / "reverse")))
 
 
 def told(film: Film) -> tuple[str, str]:
@@ -69,42 +55,46 @@ def told(film: Film) -> tuple[str, str]:
     )
 
 
-def test_it_plays_the_film_that_the_run_kept(run: Run):
-    film = Film.load(run.folder / "film.npz")
-    app = open_page(run="reverse")
+def test_it_plays_the_film_that_the_run_kept_and_gives_it_away_as_a_file():
+    film, app = film_of(SHIPPED), open_page("film", run="reverse")
     title, numbers = told(film)
     assert app.title[0].value == title
     assert any(numbers in caption.value for caption in app.caption)
-    header, _ = player(app)
+    header = staged(app)
     assert header["patternSteps"] == header["accuracySteps"] == film.steps.tolist()
-    assert header["kept"] == list(run.snapshots())
+    assert header["kept"] == list(SHIPPED.snapshots())
     assert header["uses"]
     assert f"at step {header['moment']['step']} it is" in numbers
-    assert header["panels"][header["focus"]]["name"] in app.title[0].value
+    assert header["panels"][header["focus"]]["name"] in title
     assert not app.warning
     assert not app.error
+    (button,) = app.get("download_button")
+    size = re.search(r"\((\d+) kB\)", button.proto.label)
+    assert size is not None
+    assert 50 < int(size[1]) < 400
 
 
-def test_the_last_frame_is_what_the_other_pages_say_of_these_weights(run: Run):
-    film = Film.load(run.folder / "film.npz")
-    model, config = checkpoints.load(run.snapshot())
+def test_the_last_frame_is_what_the_other_pages_say_of_these_weights():
+    model, config = checkpoints.load(SHIPPED.snapshot())
     shares = survey(model, config.build_task()).expected_share
-    assert {head: float(share[-1]) for head, share in film.shares.items()} == pytest.approx(shares, abs=1e-6)
+    last = {head: float(share[-1]) for head, share in film_of(SHIPPED).shares.items()}
+    assert last == pytest.approx(shares, abs=1e-6)
 
 
 @pytest.mark.daily(1)
-@pytest.mark.parametrize("spoil", ["missing", "another", "broken"])
-def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run, spoil: str):
-    path = run.folder / "film.npz"
-    if spoil == "missing":
-        path.unlink()
-    elif spoil == "another":
-        shutil.copy(ROOT / "checkpoints" / "reverse-aligned" / "film.npz", path)
-    else:
-        path.write_bytes(path.read_bytes()[:1000])
-    app = open_page(run="reverse")
-    header, _ = player(app)
-    assert header["patternSteps"] == list(run.snapshots())
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        Path.unlink,
+        lambda path: shutil.copy(ROOT / "checkpoints" / "reverse-aligned" / "film.npz", path),
+        lambda path: path.write_bytes(path.read_bytes()[:1000]),
+    ],
+    ids=["missing", "another", "broken"],
+)
+def test_without_a_film_of_its_weights_one_is_taken_from_the_snapshots(run: Run, spoil: Callable[[Path], object]):
+    spoil(run.folder / "film.npz")
+    app = open_page("film", run="reverse")
+    assert staged(app)["patternSteps"] == list(run.snapshots())
     assert re.match(
         r"Head 0\.2 learns to look at the token to say next in steps \d+ to \d+: from 0\.12 to 0\.99\.",
         app.title[0].value,
@@ -119,10 +109,9 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
             path.unlink()
     lines = (run.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (run.folder / "metrics.jsonl").write_text("".join(lines[:6]))
-    app = open_page(run="reverse")
-    header, _ = player(app)
-    assert header["patternSteps"] == [0]
-    assert (header["loss"]["count"], header["stops"]) == (6, list(range(7)))
+    app = open_page("film", run="reverse")
+    header = staged(app)
+    assert (header["patternSteps"], header["loss"]["count"], header["stops"]) == ([0], 6, list(range(7)))
     model, config = checkpoints.load(run.snapshot(0))
     shares = survey(model, config.build_task()).expected_share
     best = max(shares, key=lambda head: shares[head])
@@ -133,37 +122,38 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
 
 
 def test_the_order_of_learning_in_words():
-    film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
-    config = Run(ROOT / "checkpoints" / "reverse").config
-    said = parts_film.order_sentence(film, config)
-    assert said == (
+    film = film_of(SHIPPED)
+    assert parts_film.order_sentence(film, SHIPPED.config) == (
         "Right at least nine times in ten from then on: y1 to y5, y7 and y8 from step 20, SEP and y6 from step 24. "
         "x2 to x8 cannot be: nothing in sight there tells the answer."
     )
-    right = film.correct / film.sequences
-    for name, row in zip(film.names, right.T, strict=True):
+    for name, row in zip(film.names, (film.correct / film.sequences).T, strict=True):
         since = [int(step) for i, step in enumerate(film.steps) if (row[i:] >= 0.9).all()]
         assert (since[:1] or [None])[0] == (None if name[0] == "x" else 24 if name in ("SEP", "y6") else 20)
 
 
-def test_where_the_length_is_not_told_an_answer_is_known_in_part():
-    film = Film.load(ROOT / "checkpoints" / "reverse-aligned-causal" / "film.npz")
-    config = Run(ROOT / "checkpoints" / "reverse-aligned-causal").config
-    unlearned = replace(film, correct=np.zeros_like(film.correct))
-    said = parts_film.order_sentence(unlearned, config)
-    assert said == "y1 to y4 cannot be: nothing in sight there tells the answer. y5 to y8 could be, but not yet."
-    said = parts_film.order_sentence(unlearned, replace(config, task=replace(config.task, min_length=4)))
-    assert said == (
-        "y1 to y4 cannot be: nothing in sight there tells the answer. y5 to y7 cannot be: what is in sight "
-        "there tells the answer only in part. y8 could be, but not yet."
-    )
+@pytest.mark.parametrize(
+    ("min_length", "said"),
+    [
+        (8, "y5 to y8 could be, but not yet."),
+        (
+            4,
+            "y5 to y7 cannot be: what is in sight there tells the answer only in part. y8 could be, but not yet.",
+        ),
+    ],
+)
+def test_where_the_length_is_not_told_an_answer_is_known_in_part(min_length: int, said: str):
+    causal = Run(ROOT / "checkpoints" / "reverse-aligned-causal")
+    film = film_of(causal)
+    config = replace(causal.config, task=replace(causal.config.task, min_length=min_length))
+    found = parts_film.order_sentence(replace(film, correct=np.zeros_like(film.correct)), config)
+    assert found == f"y1 to y4 cannot be: nothing in sight there tells the answer. {said}"
 
 
 def test_an_even_look_is_that_of_a_head_without_preference():
-    config = Run(ROOT / "checkpoints" / "reverse").config
-    film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
     # y1 … y8 are said at positions 8 … 15, where 9 … 16 tokens may be seen, one of them the mirror image.
-    assert parts_film.even_look(film, config) == pytest.approx(sum(1 / seen for seen in range(9, 17)) / 8)
+    even = sum(1 / seen for seen in range(9, 17)) / 8
+    assert parts_film.even_look(film_of(SHIPPED), SHIPPED.config) == pytest.approx(even)
 
 
 # Figures
@@ -214,17 +204,15 @@ def test_the_numbers_below_an_axis_have_room_and_end_at_the_last(count: int):
 # The film as a file
 
 
-def shipped() -> tuple[Film, RunConfig, bytes]:
-    run = Run(ROOT / "checkpoints" / "reverse")
-    film = Film.load(run.folder / "film.npz")
-    reel = parts_film.of_film(film, run.config, run.metrics(), [])
-    told = {"title": "It <found> & kept.", "description": "a “run”", "sentence": 'It "reads".', "digest": film.snapshot}
-    return film, run.config, film_file.film_file(reel, **told)
+@pytest.fixture(scope="module")
+def page() -> str:
+    reel = parts_film.of_film(film_of(SHIPPED), SHIPPED.config, SHIPPED.metrics(), [])
+    told = {"title": "It <found> & kept.", "description": "a “run”", "sentence": 'It "reads".'}
+    return film_file.film_file(reel, **told, digest=film_of(SHIPPED).snapshot).decode()
 
 
-def test_the_file_holds_the_film_and_its_words():
-    film, _, packed = shipped()
-    page = packed.decode()
+def test_the_file_holds_the_film_and_its_words(page: str):
+    film = film_of(SHIPPED)
     assert page.count("It &lt;found&gt; &amp; kept.") == 2
     assert "<found>" not in page
     assert f"Weights {film.snapshot}." in page
@@ -232,15 +220,12 @@ def test_the_file_holds_the_film_and_its_words():
     assert message is not None
     header, body = unpack(base64.b64decode(message[1]))
     assert header["patternSteps"] == film.steps.tolist()
-    record = header["panels"][2]
-    kept = np.frombuffer(
-        body, np.uint8, film.readings["decoder.0.self_attention"].levels[:, 2].size, record["patterns"]
-    )
-    np.testing.assert_array_equal(kept, film.readings["decoder.0.self_attention"].levels[:, 2].ravel())
+    levels = film.readings["decoder.0.self_attention"].levels[:, 2]
+    kept = np.frombuffer(body, np.uint8, levels.size, header["panels"][2]["patterns"])
+    np.testing.assert_array_equal(kept, levels.ravel())
 
 
-def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script():
-    page = shipped()[2].decode()
+def test_the_file_forbids_itself_every_request_and_allows_only_its_own_script(page: str):
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])  # type: ignore[index]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -256,10 +241,3 @@ def test_the_file_looks_like_the_dashboard():
     for dark, name in ((False, "light"), (True, "dark")):
         assert colours.PRIMARY[dark] == config[name]["primaryColor"]
         assert theme.palette(dark).background == config[name]["backgroundColor"]
-
-
-def test_the_button_gives_that_file(run: Run):
-    app = open_page(run="reverse")
-    (button,) = app.get("download_button")
-    size = int(re.search(r"\((\d+) kB\)", button.proto.label)[1])  # type: ignore[index]
-    assert 50 < size < 400

@@ -28,32 +28,20 @@ def config(task: dict | None = None, training: dict | None = None, **model: obje
 # --- what is raced
 
 
-@pytest.mark.parametrize(
-    ("race", "said"),
-    [
-        (0, [[], ["positions learned → none"]]),
-        (1, [["heads 4 → 1"], []]),
-        (2, [[], ["mask causal → full"]]),
-        (3, [[], ["seed 0 → 1"], ["seed 0 → 2"]]),
-    ],
-)
-def test_a_race_changes_one_thing(race: int, said: list[list[str]]):
-    assert [changes(each, config()) for each in races(config())[race].configs] == said
-
-
-def test_a_race_begins_where_the_panel_stands():
+def test_a_race_begins_where_the_panel_stands_and_changes_one_thing():
     start = config(positions="none", mask="full", n_heads=2, training={"seed": 7})
-    positions, heads, mask, seeds = races(start)
-    assert [each.model.positions for each in positions.configs] == ["learned", "none"]
-    assert [each.model.n_heads for each in heads.configs] == [1, 4]
-    assert [each.model.mask for each in mask.configs] == ["causal", "full"]
-    assert [each.training.seed for each in seeds.configs] == [7, 8, 9]
-    assert positions.name == "learned positions or none"
-    assert mask.name == "mask causal or none"
-    assert seeds.name == "seeds 7, 8 and 9"
-    for each in (positions, heads, mask, seeds):
-        assert not each.problem
-        assert {other.task for other in each.configs} == {start.task}
+    found = races(start)
+    assert [(each.name, [changes(made, each.configs[0]) for made in each.configs[1:]]) for each in found] == [
+        ("learned positions or none", [["positions learned → none"]]),
+        ("1 head or 4", [["heads 1 → 4"]]),
+        ("mask causal or none", [["mask causal → full"]]),
+        ("seeds 7, 8 and 9", [["seed 7 → 8"], ["seed 7 → 9"]]),
+    ]
+    assert start in found[0].configs
+    assert start in found[2].configs
+    assert start in found[3].configs
+    assert changes(found[1].configs[0], start) == ["heads 2 → 1"]
+    assert not any(each.problem for each in found)
 
 
 def test_what_the_positions_decide_is_decided_anew():
@@ -120,30 +108,25 @@ def test_a_course_grows_with_its_file_and_begins_anew_with_another(tmp_path: Pat
     assert Course(run).update().steps == []
 
 
-@pytest.mark.parametrize(
-    ("models", "texts", "phrases"),
-    [
-        (["learned", "none"], ["learned positions", "no positions"], ["with learned positions", "without positions"]),
-        (["none", "alibi"], ["no positions", "ALiBi positions"], ["without positions", "with ALiBi positions"]),
-    ],
-)
-def test_what_sets_runs_apart(tmp_path: Path, models: list[str], texts: list[str], phrases: list[str]):
-    runs = [Run.create(tmp_path / each, config(positions=each)) for each in models]
-    assert labels(runs) == [Label(*pair) for pair in zip(texts, phrases, strict=True)]
+def test_what_sets_runs_apart(tmp_path: Path):
+    called = [("learned positions", "with learned positions"), ("no positions", "without positions")]
+    called.append(("ALiBi positions", "with ALiBi positions"))
+    runs = [Run.create(tmp_path / each, config(positions=each)) for each in ("learned", "none", "alibi")]
+    for pair in (slice(0, 2), slice(1, 3)):
+        assert labels(runs[pair]) == [Label(*each) for each in called[pair]]
 
 
 def test_what_differs_in_more_is_called_by_its_name(tmp_path: Path):
-    made = [config(), config(n_heads=1), config(n_heads=1, mask="full"), config()]
+    made = [config(), config(n_heads=1), config(n_heads=1, mask="full"), config(), config(norm="post")]
     runs = [Run.create(tmp_path / f"run {i}", each) for i, each in enumerate(made)]
-    assert [label.text for label in labels(runs[:2])] == ["4 heads", "1 head"]
-    assert [label.text for label in labels(runs[1:3])] == ["mask causal", "no mask"]
-    assert [label.text for label in labels(runs[:3])] == ["run 0", "run 1", "run 2"]
-    assert [label.text for label in labels([runs[0], runs[3]])] == ["run 0", "run 3"]
-    assert [label.text for label in labels([runs[0], runs[1], runs[3]])] == ["run 0", "run 1", "run 3"]
-    assert labels(runs[:1]) == [Label("run 0", "by run 0")]
-    assert labels([]) == []
-    odd = Run.create(tmp_path / "odd", config(norm="post"))
-    assert [label.text for label in labels([runs[0], odd])] == ["run 0", "odd"]
+    for chosen, called in {
+        (0, 1): ["4 heads", "1 head"],
+        (1, 2): ["mask causal", "no mask"],
+        (0, 4): ["run 0", "run 4"],
+        **{each: [f"run {i}" for i in each] for each in ((), (0,), (0, 3), (0, 1, 2), (0, 1, 3))},
+    }.items():
+        assert [label.text for label in labels([runs[i] for i in chosen])] == called
+    assert labels(runs[:1])[0].phrase == "by run 0"
 
 
 # --- in words
@@ -156,50 +139,45 @@ def stand(label: str, step: int = 30, seconds: float = 0.4, solved: bool = True,
     )
 
 
-RUNNING, QUEUED, MEASURING = State("running"), State("queued"), State("measuring")
-LOST = {"solved": False, "step": 2000, "seconds": 14.0}
+def lost(label: str, **options: object) -> Standing:
+    """One that took all its steps in vain."""
+    return stand(label, 2000, 14.0, False, **options)
+
+
+A, RUNNING, QUEUED, LEAKY = stand("a"), State("running"), State("queued"), config(mask="full")
 
 
 @pytest.mark.parametrize(
     ("standings", "said"),
     [
         ([], "Nothing to compare yet."),
-        ([stand("a")], "A: solved at step 30 after 0.4 s."),
-        ([stand("a", **LOST)], "A: not solved in 2000 steps and 14.0 s: 0.43 of the second half right."),
-        ([stand("a"), stand("b", 35)], "Both solve it. The first does so at step 30, with a."),
-        ([stand("a"), stand("b")], "Both solve it at step 30."),
-        ([stand("a"), stand("b", 35), stand("c")], "All 3 solve it. The first do so at step 30, with a and with c."),
-        ([stand("a"), stand("b", **LOST)], "Solved with a at step 30; with b, not in 2000 steps."),
-        ([stand("a"), stand("b", **LOST), stand("c", **LOST)], "Solved with a at step 30; 2 runs do not."),
+        ([A], "A: solved at step 30 after 0.4 s."),
+        ([lost("a")], "A: not solved in 2000 steps and 14.0 s: 0.43 of the second half right."),
+        ([A, stand("b", 35)], "Both solve it. The first does so at step 30, with a."),
+        ([A, stand("b")], "Both solve it at step 30."),
+        ([A, stand("b", 35), stand("c")], "All 3 solve it. The first do so at step 30, with a and with c."),
+        ([A, lost("b")], "Solved with a at step 30; with b, not in 2000 steps."),
+        ([A, lost("b"), lost("c")], "Solved with a at step 30; 2 runs do not."),
+        ([lost("a"), lost("b")], "Neither solves it: the best has 0.43 of the second half right, with a."),
         (
-            [stand("a", **LOST), stand("b", **LOST)],
-            "Neither solves it: the best has 0.43 of the second half right, with a.",
-        ),
-        (
-            [stand("a", **LOST), stand("b", **LOST, share=0.998), stand("c", **LOST)],
+            [lost("a"), lost("b", share=0.998), lost("c")],
             "None of the 3 solves it: the best has 0.998 of the second half right, with b.",
         ),
-        ([stand("a", **LOST, share=None), stand("b", **LOST, share=None)], "Neither solves it."),
+        ([lost("a", share=None), lost("b", share=None)], "Neither solves it."),
         (
-            [stand(each, **LOST, config=config(training={"solved_at": 2.0})) for each in "ab"],
+            [lost(each, config=config(training={"solved_at": 2.0})) for each in "ab"],
             "Every run took all its steps: the best has 0.43 of the second half right, with a.",
         ),
-        ([stand("a"), stand("b", **LOST, config=config(task={"length": 9}))], "1 of 2 runs have solved their tasks."),
+        ([A, lost("b", config=config(task={"length": 9}))], "1 of 2 runs have solved their tasks."),
         # meanwhile
-        ([stand("a", **LOST, state=RUNNING)], "Not solved yet: it still trains."),
+        ([lost("a", state=RUNNING)], "Not solved yet: it still trains."),
+        ([lost("a", state=RUNNING), lost("b", state=QUEUED)], "Not solved yet: 2 of 2 runs still train."),
+        ([A, lost("b", state=RUNNING)], "Solved with a at step 30; 1 of 2 runs still train."),
         (
-            [stand("a", **LOST, state=RUNNING), stand("b", **LOST, state=QUEUED)],
-            "Not solved yet: 2 of 2 runs still train.",
-        ),
-        ([stand("a"), stand("b", **LOST, state=RUNNING)], "Solved with a at step 30; 1 of 2 runs still train."),
-        (
-            [stand("a", state=MEASURING), stand("b")],
+            [stand("a", state=State("measuring")), stand("b")],
             "Solved with a and with b at step 30; the results are being measured.",
         ),
-        (
-            [stand("a", config=config(mask="full")), stand("b", **LOST, state=RUNNING)],
-            "Not solved yet: 1 of 2 runs still train.",
-        ),
+        ([stand("a", config=LEAKY), lost("b", state=RUNNING)], "Not solved yet: 1 of 2 runs still train."),
     ],
 )
 def test_the_headline(standings: list[Standing], said: str):
@@ -214,27 +192,27 @@ def test_the_clock_decides_who_is_first():
 
 
 @pytest.mark.parametrize(
-    ("each", "said"),
+    ("options", "said"),
     [
-        (stand("a"), "solved at step 30 after 0.4 s"),
-        (stand("a", state=QUEUED), "waiting for its turn"),
-        (stand("a", solved=False, state=RUNNING), "at step 30 after 0.4 s, 0.43 of the second half right"),
-        (stand("a", solved=False, share=None, state=RUNNING), "at step 30 after 0.4 s"),
-        (stand("a", solved=False, state=State("paused")), "paused at step 30"),
+        ({"solved": True}, "solved at step 30 after 0.4 s"),
+        ({"solved": True, "state": QUEUED}, "waiting for its turn"),
+        ({"state": RUNNING}, "at step 30 after 0.4 s, 0.43 of the second half right"),
+        ({"share": None, "state": RUNNING}, "at step 30 after 0.4 s"),
+        ({"state": State("paused")}, "paused at step 30"),
         (
-            stand("a", solved=False, state=State("stopped", reason="stopped by hand at step 30")),
+            {"state": State("stopped", reason="stopped by hand at step 30")},
             "stopped by hand at step 30: 0.43 of the second half right",
         ),
-        (stand("a", solved=False, share=None, state=State("failed", reason="the loss is nan")), "the loss is nan"),
-        (stand("a", solved=False, share=None, state=State("lost")), "lost"),
+        ({"share": None, "state": State("failed", reason="the loss is nan")}, "the loss is nan"),
+        ({"share": None, "state": State("lost")}, "lost"),
         (
-            stand("a", config=config(mask="full")),
+            {"solved": True, "config": LEAKY},
             "right, because its mask shows it the answers, at step 30 after 0.4 s",
         ),
     ],
 )
-def test_what_became_of_it(each: Standing, said: str):
-    assert outcome(each) == said
+def test_what_became_of_it(options: dict, said: str):
+    assert outcome(stand("a", **{"solved": False} | options)) == said
 
 
 def evaluated(made: RunConfig, first: int, second: int) -> Standing:
@@ -245,7 +223,7 @@ def evaluated(made: RunConfig, first: int, second: int) -> Standing:
 
 
 def test_a_leak_is_the_headline_and_is_explained():
-    honest, leaking = evaluated(config(), 100, 1000), evaluated(config(mask="full"), 560, 1000)
+    honest, leaking = evaluated(config(), 100, 1000), evaluated(LEAKY, 560, 1000)
     assert not honest.leaks
     assert leaking.leaks
     assert headline([honest, leaking], "steps") == (
@@ -264,10 +242,10 @@ def test_a_race_without_positions_is_explained_where_it_beats_the_bag(second: in
 
 def test_a_window_says_how_much_can_be_known():
     """Position i of eight says what stands at 9 - i: two layers that see their neighbours reach that from 4 and 5."""
-    made = config(task={"task": "reverse-aligned"}, mask="sliding-window:1")
     correct = [100, 100, 100, 1000, 1000, 100, 100, 100]
     evaluation = {"correct": correct, "sequences": 1000, "exact_match": 0.0, "second_half": 0.325}
-    each = stand("window", config=made, evaluation=evaluation, solved=True)
+    made = config(task={"task": "reverse-aligned"}, mask="sliding-window:1")
+    each = stand("window", config=made, evaluation=evaluation)
     assert not each.cheats
     assert each.reachable == pytest.approx((1 + 3 * 0.1) / 4)
     assert meaning(each).endswith("the mask holds. Under its mask 0.33 of the second half can be known.")

@@ -1,12 +1,10 @@
-"""The page of runs: what is compared, what a race begins, the table against the folders, and what a run can bear."""
+"""The page of runs: what is compared, what a race and a population begin, the table against the folders, and a run."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
-import zipfile
 from dataclasses import replace
 from datetime import datetime
 from html import unescape
@@ -17,12 +15,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.app_pages.train_it.runs import population
 from dashboard.app_pages.train_it.runs import table as runs_table
 from dashboard.app_pages.train_it.runs.comparison import comparable
 from dashboard.models import menu
 from dashboard.parts.prose import plain
+from tests.kit.experiments.populations import made_up
 from tests.kit.pages import array, figures, link, open_page, shown, trace
-from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.__main__ import app as commands
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.experiments.populations import plan as plans
+from transformer.experiments.populations.table import Row
 from transformer.training import library
 from transformer.training.exchange import archive
 from transformer.training.runs import Control, Run, list_runs, located
@@ -37,12 +40,11 @@ def all_but_the_last(folder: str, names: list[str]) -> set[str]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(root: Path) -> Path:
     """Two shipped runs of one task, and an older one of another."""
-    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     for name in ("reverse", "reverse-sinusoidal", "reverse-aligned"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=all_but_the_last)
-    return tmp_path
+        shutil.copytree(ROOT / name, root / name, ignore=all_but_the_last)
+    return root
 
 
 @pytest.fixture
@@ -102,18 +104,16 @@ def test_it_begins_with_the_model_of_the_menu(runs: Path):
     app = open_page("runs", run="reverse-aligned")
     assert listed(app).count("solved at") == 1
     assert "reverse-aligned: solved at step" in listed(app)
-    assert (
-        "No other run here learns reverse-aligned of this length, so reverse-aligned is compared with nothing"
-        in said(app)
-    )
+    alone = "No other run here learns reverse-aligned of this length, so reverse-aligned is compared with nothing"
+    assert alone in said(app)
     for name in ("new", "newer"):
         shutil.copytree(runs / "reverse-aligned", runs / name)
     app = open_page("runs", run="reverse-sinusoidal")
     assert "learned positions (reverse): solved" in listed(app)
     assert "new" not in listed(app)
-    assert "No other run here" not in said(app)
-    assert listed(open_page("runs", run="reverse-aligned")).count("solved at") == 3
-    assert "No other run" not in said(open_page("runs", run="reverse-aligned", compare="reverse"))
+    app = open_page("runs", run="reverse-aligned")
+    assert listed(app).count("solved at") == 3
+    assert "No other run" not in said(app)
 
 
 def test_windows_of_any_length_of_one_text_are_compared():
@@ -126,49 +126,45 @@ def test_windows_of_any_length_of_one_text_are_compared():
     assert not comparable(TaskConfig(length=8), TaskConfig(length=9))
 
 
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(("clock", "field"), [("", "step"), ("seconds", "seconds")])
-def test_the_curves_are_those_of_the_files(runs: Path, clock: str, field: str):
-    for measure in ("", "loss"):
-        query = {name: value for name, value in (("clock", clock), ("measure", measure)) if value}
-        app = open_page("runs", compare="reverse-sinusoidal,reverse-aligned", **query)
-        for name in ("reverse-sinusoidal", "reverse-aligned"):
-            lines = [json.loads(line) for line in (ROOT / name / "metrics.jsonl").read_text().splitlines()]
-            if not measure:
-                lines = [line for line in lines if "accuracy" in line]
-            drawn = trace(app, "compare", name)
-            half = 8 if name == "reverse-sinusoidal" else 4
-            values = [line["loss"] if measure else np.mean(line["accuracy"][-half:]) for line in lines]
-            np.testing.assert_allclose(array(drawn["x"]), [line[field] for line in lines])
-            np.testing.assert_allclose(array(drawn["y"]), values, rtol=1e-6)
-        assert app.title[0].value == "2 of 2 runs have solved their tasks."
+@pytest.mark.parametrize(
+    ("names", "query", "levels"),
+    [
+        (("reverse-sinusoidal", "reverse-aligned"), {}, [0.1]),
+        # Guessing among ten; and the least that can be said: the question and SEP weigh 0.1.
+        (
+            ("reverse-sinusoidal",),
+            {"measure": "loss", "clock": "seconds"},
+            [np.log(10), 7 * 0.1 * np.log(10) / (8 * 0.1 + 8)],
+        ),
+    ],
+)
+def test_the_curves_are_those_of_the_files_and_the_levels_those_of_the_tasks(
+    runs: Path, names: tuple[str, ...], query: dict[str, str], levels: list[float]
+):
+    app = open_page("runs", compare=",".join(names), **query)
+    for name in names:
+        lines = [json.loads(line) for line in (ROOT / name / "metrics.jsonl").read_text().splitlines()]
+        if not query:
+            lines = [line for line in lines if "accuracy" in line]
+        half = 8 if name == "reverse-sinusoidal" else 4
+        values = [line["loss"] if query else np.mean(line["accuracy"][-half:]) for line in lines]
+        drawn = trace(app, "compare", name)
+        np.testing.assert_allclose(array(drawn["x"]), [line[query.get("clock", "step")] for line in lines])
+        np.testing.assert_allclose(array(drawn["y"]), values, rtol=1e-6)
+    assert [shape["y0"] for shape in figures(app)["compare"]["layout"]["shapes"]] == pytest.approx(levels)
+    assert (app.title[0].value == "2 of 2 runs have solved their tasks.") == (len(names) == 2)
+    assert "No other run" not in said(app)
 
 
-def test_the_levels_are_those_of_the_tasks(runs: Path):
-    drawn = figures(open_page("runs", compare="reverse"))["compare"]
-    assert [shape["y0"] for shape in drawn["layout"]["shapes"]] == [0.1]
-    drawn = figures(open_page("runs", compare="reverse", measure="loss"))["compare"]
-    guessing, floor = (shape["y0"] for shape in drawn["layout"]["shapes"])
-    assert guessing == pytest.approx(np.log(10))
-    assert floor == pytest.approx(7 * 0.1 * np.log(10) / (8 * 0.1 + 8))  # the question and SEP weigh 0.1
-
-
-def test_what_a_link_names_in_vain_is_said(runs: Path):
-    app = open_page("runs", compare="reverse-aligned,<b>nobody</b>,reverse-aligned")
+def test_what_a_link_names_in_vain_is_said_and_five_are_too_many(runs: Path):
+    copies = [f"copy-{i}" for i in range(5)]
+    for name in copies:
+        shutil.copytree(runs / "reverse", runs / name)
+    app = open_page("runs", compare=",".join([*copies, "<b>nobody</b>", "copy-0"]), measure="beauty", clock="moons")
     assert "There is no run “\\<b\\>nobody\\</b\\>” to compare." in said(app)
-    assert app.title[0].value.startswith("reverse-aligned: solved at step 40")
-    assert link(app)["compare"] == "reverse-aligned"
-    app = open_page("runs", measure="beauty", clock="moons")
-    assert said(app).count("There is no ") == 2
-    assert link(app) == {"run": "reverse"}
-
-
-def test_five_are_too_many(runs: Path):
-    for i in range(5):
-        shutil.copytree(runs / "reverse", runs / f"copy-{i}")
-    app = open_page("runs", compare=",".join(f"copy-{i}" for i in range(5)))
+    assert said(app).count("There is no ") == 3
     assert "At most 4 runs can be compared" in said(app)
-    assert link(app)["compare"] == "copy-0,copy-1,copy-2,copy-3"
+    assert link(app) == {"run": "reverse", "compare": "copy-0,copy-1,copy-2,copy-3"}
 
 
 def test_without_a_run_it_says_what_to_do(runs: Path):
@@ -181,15 +177,14 @@ def test_without_a_run_it_says_what_to_do(runs: Path):
     assert app.button(key="race-0").label
 
 
-def test_a_hostile_name_is_only_a_name(runs: Path):
+def test_a_run_of_a_hostile_name_is_opened_and_compared_and_its_name_is_only_a_name(runs: Path):
     (runs / "reverse").rename(runs / HOSTILE)
     app = open_page("runs")
-    press(app, "open")  # the newest: whatever that is
     app.selectbox(key="shelf-run").set_value(HOSTILE).run()
-    app = press(app, "open")
+    press(app, "open")
     assert link(app)["run"] == HOSTILE
     assert plain(HOSTILE) == r"\*x\* \:red\[a\] \<b\>, \$y\$ www^.x.org %2C".replace("^", "\u2060")
-    assert plain(HOSTILE) in said(app)
+    assert f"Every page shows {plain(HOSTILE)} now." in said(app)
     app = open_page("runs", compare="*x* :red[a] <b>%2C $y$ www.x.org %252C")
     assert app.title[0].value == f"{plain(HOSTILE)}: solved at step 40 after 0.7 s."
     assert f"{HOSTILE}: solved at step 40" in listed(app)
@@ -199,39 +194,19 @@ def test_a_hostile_name_is_only_a_name(runs: Path):
 # --- races
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize(
-    ("place", "differing"),
-    [
-        (0, ["positions=learned", "positions=none"]),
-        (1, ["n_heads=1", "n_heads=4"]),
-        (2, ["mask=causal", "mask=full"]),
-        (3, ["seed=0", "seed=1", "seed=2"]),
-    ],
-)
-def test_a_race_trains_what_it_says_and_compares_it(handed: list[Run], place: int, differing: list[str]):
-    app = press(open_page("runs", layers="1", max_steps="30"), f"race-{place}")
-    found = [{**run.config.to_dict()["model"], **run.config.to_dict()["training"]} for run in handed]
-    field = differing[0].split("=")[0]
-    assert [f"{field}={each[field]}" for each in found] == differing
-    for each in found:
-        assert each["n_layers"] == 1
-        assert each["max_steps"] == 30
-        assert {name: value for name, value in each.items() if name != field} == {
-            name: value for name, value in found[0].items() if name != field
-        }
+def test_a_race_trains_what_it_says_unwatched_and_compares_it_until_all_are_stopped(handed: list[Run]):
+    app = press(open_page("runs", layers="1", max_steps="30", pace="key"), "race-1")
+    one, four = (run.config for run in handed)
+    assert (one.model.n_heads, four.model.n_heads) == (1, 4)
+    assert (one.model.n_layers, one.training.max_steps) == (1, 30)
+    assert replace(one, model=replace(one.model, n_heads=4)) == four
+    assert [run.control for run in handed] == [Control()] * 2  # nobody steps through a race
     assert link(app)["compare"] == ",".join(run.name for run in handed)
-    count = len(handed)
-    assert app.title[0].value == f"Not solved yet: {count} of {count} runs still train."
-    assert listed(app).count("waiting for its turn") == count
+    assert app.title[0].value == "Not solved yet: 2 of 2 runs still train."
+    assert listed(app).count("waiting for its turn") == 2
     assert app.button(key="stop-all").label == "Stop all"
-
-
-def test_nobody_steps_through_a_race_and_stopping_all_stops_all(handed: list[Run]):
-    app = press(open_page("runs", pace="key"), "race-3")
-    assert [run.control for run in handed] == [Control()] * 3
     press(app, "stop-all")
-    assert [run.control.stop for run in handed] == [True] * 3
+    assert [run.control.stop for run in handed] == [True] * 2
 
 
 def test_what_cannot_be_raced_says_why(runs: Path):
@@ -287,42 +262,19 @@ def test_other_rows_are_another_table(runs: Path):
 
 
 def test_a_run_like_the_one_before_changed_nothing(runs: Path):
-    for name in ("first", "second"):
-        Run.create(runs / name, RunConfig(), device="x")
-    assert runs_table.frame_of([Run(runs / "first"), Run(runs / "second")])["changed"].tolist() == [
-        "nothing",
-        "first of its task",
-    ]
+    made = [Run.create(runs / name, RunConfig(), device="x") for name in ("first", "second")]
+    assert runs_table.frame_of(made)["changed"].tolist() == ["nothing", "first of its task"]
 
 
-@pytest.mark.daily(2)
-@pytest.mark.parametrize("created", [float("nan"), 1e300, -1e300, "yesterday", None])
-def test_a_card_may_say_anything_of_when(runs: Path, created: object):
-    card = json.loads((runs / "reverse" / "run.json").read_text()) | {"created": created, "device": ["?"]}
-    (runs / "reverse" / "run.json").write_text(json.dumps(card))
-    assert len(runs_table.frame_of([Run(runs / "reverse")])) == 1
+def test_a_card_may_say_anything_of_when(runs: Path):
+    path = runs / "reverse" / "run.json"
+    card = json.loads(path.read_text())
+    for created in (float("nan"), 1e300, -1e300, "yesterday", None):
+        path.write_text(json.dumps(card | {"created": created, "device": ["?"]}))
+        assert len(runs_table.frame_of([Run(runs / "reverse")])) == 1
 
 
 # --- one run
-
-
-def test_a_run_is_opened(runs: Path):
-    app = open_page("runs")
-    app.selectbox(key="shelf-run").set_value("reverse-aligned").run()
-    press(app, "open")
-    assert link(app)["run"] == "reverse-aligned"
-    assert "Every page shows reverse-aligned now." in said(app)
-
-
-def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
-    app = open_page("runs", run="reverse", compare="reverse-sinusoidal,reverse")
-    assert app.selectbox(key="shelf-run").value == "reverse"
-    app.text_input(key="shelf-name-reverse").set_value("  my first one ").run()
-    assert not app.exception
-    assert "reverse is now called my first one." in said(app)
-    assert link(app) == {"run": "my first one", "compare": "reverse-sinusoidal,my first one"}
-    assert app.selectbox(key="shelf-run").value == "my first one"
-    assert sorted(run.name for run in list_runs(runs)) == ["my first one", "reverse-aligned", "reverse-sinusoidal"]
 
 
 def once_more(app: AppTest, state: Any) -> AppTest:
@@ -334,35 +286,26 @@ def once_more(app: AppTest, state: Any) -> AppTest:
     return app
 
 
-def test_a_name_that_is_sent_once_more_says_nothing(runs: Path):
-    app = open_page("runs", run="reverse")
-    field = app.text_input(key="shelf-name-reverse").set_value("mine")
+def test_a_run_is_renamed_where_it_is_shown_and_compared(runs: Path):
+    app = open_page("runs", run="reverse", compare="reverse-sinusoidal,reverse")
+    assert app.selectbox(key="shelf-run").value == "reverse"
+    field = app.text_input(key="shelf-name-reverse").set_value("  my first one ")
     late = field._widget_state
     field.run()
-    assert "reverse is now called mine." in said(app)
+    assert not app.exception
+    assert "reverse is now called my first one." in said(app)
+    assert link(app) == {"run": "my first one", "compare": "reverse-sinusoidal,my first one"}
+    assert app.selectbox(key="shelf-run").value == "my first one"
     app = once_more(app, late)
     assert not app.error
-    assert (runs / "mine").is_dir()
+    assert sorted(run.name for run in list_runs(runs)) == ["my first one", "reverse-aligned", "reverse-sinusoidal"]
 
 
-@pytest.mark.daily(3)
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("a/b", "a name cannot hold “/”"),
-        ("..", "a name neither begins nor ends with a dot"),
-        ("reverse-aligned", "the name reverse-aligned is taken: choose another"),
-        ("", "a name has at least one letter or digit"),
-        ("compiled", "the name compiled is reserved"),
-        ("a" * 95, "a name has at most 80 letters, and this one has 95"),
-    ],
-)
-def test_what_is_no_name_is_one_sentence(runs: Path, name: str, reason: str):
+def test_what_is_no_name_is_one_sentence(runs: Path):
     app = open_page("runs", run="reverse")
-    app.text_input(key="shelf-name-reverse").set_value(name).run()
+    app.text_input(key="shelf-name-reverse").set_value("a/b").run()
     assert not app.exception
-    assert "reverse was not renamed: " in app.error[0].value
-    assert plain(reason) in app.error[0].value
+    assert app.error[0].value.startswith(f"reverse was not renamed: {plain('a name cannot hold “/”')}")
     assert app.text_input(key="shelf-name-reverse").value == "reverse"
     assert (runs / "reverse" / "run.json").is_file()
 
@@ -380,25 +323,22 @@ def test_a_deleted_run_can_be_had_back_even_after_a_reload(runs: Path):
     assert "was deleted" not in said(app)
 
 
-def test_a_running_run_is_left_alone(runs: Path):
-    Run(runs / "reverse").set_state("running", 20)
-    state = json.loads((runs / "reverse" / "state.json").read_text()) | {"host": "elsewhere"}
-    (runs / "reverse" / "state.json").write_text(json.dumps(state))
-    app = open_page("runs", run="reverse", compare="reverse-aligned")
+def test_a_run_that_trains_is_left_alone_even_where_it_began_meanwhile(runs: Path):
+    app, run = open_page("runs", run="reverse", compare="reverse-aligned"), Run(runs / "reverse")
+    run.set_state("queued", 20)
+    press(app, "delete")
+    assert "reverse was not deleted: reverse is queued: stop it first." in said(app)
+    assert run.folder.is_dir()
+    run.set_state("running", 20)
+    state = json.loads((run.folder / "state.json").read_text()) | {"host": "elsewhere"}
+    (run.folder / "state.json").write_text(json.dumps(state))
+    app.run()
     assert app.button(key="delete").disabled
     assert app.text_input(key="shelf-name-reverse").disabled
     assert app.get("download_button")[0].proto.disabled
     assert "reverse is running: stop it first." in said(app)
     press(app, "stop-it")
-    assert Run(runs / "reverse").control.stop
-
-
-def test_a_run_that_began_to_train_meanwhile_stays(runs: Path):
-    app = open_page("runs", run="reverse")
-    Run(runs / "reverse").set_state("queued", 20)
-    press(app, "delete")
-    assert "reverse was not deleted: reverse is queued: stop it first." in said(app)
-    assert (runs / "reverse").is_dir()
+    assert run.control.stop
 
 
 # --- in and out
@@ -409,45 +349,28 @@ def unfolded(app: AppTest) -> AppTest:
     return app.run()
 
 
-def upload(app: AppTest, name: str, content: bytes) -> AppTest:
-    unfolded(app)
-    app.file_uploader[0].set_value((name, content, "application/zip")).run()
-    assert not app.exception
-    return app
-
-
-def test_a_run_arrives(runs: Path):
+def test_a_run_arrives_once_each_time_it_is_sent(runs: Path):
     file = archive.pack(Run(runs / "reverse-aligned"))
-    app = upload(open_page("runs"), "from afar.attention-run.zip", file)
+    app = unfolded(open_page("runs"))
+    box = app.file_uploader[0].set_value(("from afar.attention-run.zip", file, "application/zip"))
+    late = box._widget_state
+    box.run()
+    assert not app.exception
     assert "from afar was added." in said(app)
     assert app.selectbox(key="shelf-run").value == "from afar"
     assert Run(runs / "from afar").digest() == Run(ROOT / "reverse-aligned").digest()
     assert "from afar" in list(app.dataframe[0].value["name"])
-    app = upload(app, "from afar.attention-run.zip", file)
+    once_more(app, late)
+    assert not (runs / "from afar-2").exists()
+    unfolded(app).file_uploader[0].set_value(("from afar.attention-run.zip", file, "application/zip")).run()
     assert "from afar-2 was added." in said(app)
 
 
-def test_a_file_that_is_sent_once_more_arrives_once(runs: Path):
-    file = archive.pack(Run(runs / "reverse"))
-    app = unfolded(open_page("runs"))
-    box = app.file_uploader[0].set_value(("mine.attention-run.zip", file, "application/zip"))
-    late = box._widget_state
-    box.run()
-    assert "mine was added." in said(app)
-    once_more(app, late)
-    assert not (runs / "mine-2").exists()
-
-
 def test_what_is_no_run_is_one_sentence(runs: Path):
-    evil = io.BytesIO()
-    with zipfile.ZipFile(evil, "w") as file:
-        file.writestr("../../evil", "x")
-    app = open_page("runs")
-    for content, reason in ((b"hello", "this is not a packed run"), (evil.getvalue(), "outside the run's folder")):
-        app = upload(app, "x.zip", content)
-        assert len(app.error) == 1
-        assert app.error[0].value.startswith("x.zip was not added: ")
-        assert reason in app.error[0].value
+    app = unfolded(open_page("runs"))
+    app.file_uploader[0].set_value(("x.zip", b"hello", "application/zip")).run()
+    (error,) = app.error
+    assert error.value.startswith("x.zip was not added: this is not a packed run")
     assert sorted(run.name for run in list_runs(runs)) == ["reverse", "reverse-aligned", "reverse-sinusoidal"]
 
 
@@ -462,9 +385,17 @@ def test_a_run_that_cannot_be_read_is_left_out_with_a_reason(runs: Path):
 
 
 def test_how_long_ago():
-    said = [runs_table.ago(seconds) for seconds in (0, 59, 60, 150, 3600, 86_399, 86_400, 200_000)]
-    assert said[:4] == ["just now", "just now", "1 minute ago", "2 minutes ago"]
-    assert said[4:] == ["1 hour ago", "23 hours ago", "1 day ago", "2 days ago"]
+    said = {
+        0: "just now",
+        59: "just now",
+        60: "1 minute ago",
+        150: "2 minutes ago",
+        3600: "1 hour ago",
+        86_399: "23 hours ago",
+        86_400: "1 day ago",
+        200_000: "2 days ago",
+    }
+    assert {seconds: runs_table.ago(seconds) for seconds in said} == said
 
 
 # --- what the installed package brings along
@@ -492,3 +423,65 @@ def test_a_run_of_ones_own_comes_before_a_packaged_one_of_its_name(runs: Path, p
     assert located("reverse") == menu.run_called("reverse").folder == runs / "reverse"
     assert [run.folder for run in list_runs(runs) if run.name == "reverse"] == [runs / "reverse"]
     assert len(list_runs(packaged.parent)) == 0
+
+
+# --- the panel of a population
+
+CONFIGS = {
+    "the default": RunConfig(),
+    "another shape and rate": RunConfig(
+        task=TaskConfig(length=6, min_length=2), model=ModelConfig(n_layers=3, d_model=32, mask="sliding-window:3"),
+        training=TrainingConfig(learning_rate=0.0123, seed=5, max_steps=40, device="cpu"),
+    ),
+    "in place": RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(norm="post", dropout=0.1)),
+    "recurrent": RunConfig(task=TaskConfig(task="reverse-translate"), model=ModelConfig(architecture="gru")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_command_trains_the_plan_in_which_nothing_varies_but_what_is_named(name: str):
+    config = CONFIGS[name]
+    over = ("attention",) if config.model.recurrent else ("positions", "n_heads")
+    plan = population.planned(config, over, 3)
+    _command, bound, _ = commands.parse_args(
+        ["sweep", *population.options(plan)], print_error=False, exit_on_error=False
+    )
+    assert plans.planned(bound.arguments["seeds"], bound.arguments["settings"]) == plan
+    seed = config.training.seed
+    assert [member.config for member in population.planned(config, (), 2).members()] == [
+        replace(config, training=replace(config.training, seed=each)) for each in (seed, seed + 1)
+    ]
+
+
+def test_what_the_positions_decide_is_decided_for_each_encoding() -> None:
+    members = population.planned(RunConfig(), ("positions",), 1).members()
+    wanted = {each: RunConfig(model=ModelConfig(positions=each)) for each in population.POSITIONS}
+    assert {member.settings["positions"]: member.config for member in members} == wanted
+
+
+def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    begun: list[tuple[Path, tuple[str, ...]]] = []
+    monkeypatch.setattr(population.sweeping, "start", lambda folder, *words: begun.append((folder, words)))
+    app = open_page("runs", sweep_seeds="8", sweep_over="positions,n_heads", max_steps="5")
+    assert "120 trainings: 8 seeds, 15 combinations of settings." in said(app)
+    press(app, "train-population")
+    [(folder, words)] = begun
+    assert folder == root / "population-1"
+    assert words[:2] == ("--seeds", "0-7")
+    assert plans.Sweep.load(folder).combinations == 15
+
+
+@pytest.mark.daily(1)
+@pytest.mark.parametrize("ended", [4, 3])
+def test_one_whose_members_failed_has_ended_and_one_without_their_rows_was_cut_off(
+    ended: int, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    rows = iter(range(4))
+
+    def row(member: plans.Member) -> Row | None:
+        return Row.failed(member.name, 0, "no reason") if next(rows) < ended else None
+
+    made_up(root / "population-1", "0-3", {"max-steps": "5"}, row)
+    monkeypatch.setattr(type(population.sweeping), "failed", True)  # the command says so where a member failed
+    monkeypatch.setattr(population.sweeping, "path", root / "population-1")
+    assert ("The last population was cut off." in said(open_page("runs"))) == (ended < 4)

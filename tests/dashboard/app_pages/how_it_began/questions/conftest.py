@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dashboard.app_pages.how_it_began.questions import recurrence, residuals
-from dashboard.models import background
+from dashboard.models import background, no_positions
 from tests.kit.waiting import PATIENCE
 
 
@@ -24,6 +24,7 @@ def busy() -> Iterator[threading.Event]:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two lengths to time, a few steps to train, and no race is kept for the next test."""
+    monkeypatch.setattr(no_positions, "STEPS", 30)
     monkeypatch.setattr(recurrence, "LENGTHS", (4, 8))
     monkeypatch.setattr(residuals, "RATES", {"0.005": 6, "0.001": 4})
     yield

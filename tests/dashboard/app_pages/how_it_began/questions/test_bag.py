@@ -13,6 +13,9 @@ from tests.kit.pages import PI, SEP, array, figures, network, open_page, trace
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 
+STEPS = no_positions.STEPS
+"""As many as readers get; most tests make do with few."""
+
 
 def test_small_models_that_wait_say_so(busy, monkeypatch):
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", 0.1)
@@ -129,6 +132,11 @@ def test_the_last_symbol_is_the_one_that_stands_an_odd_number_of_times():
     assert bag_ceiling(8, 10)[-1] == pytest.approx(1)
 
 
+def test_with_positions_the_small_model_learns_it_within_its_steps(monkeypatch):
+    monkeypatch.setattr(no_positions, "STEPS", STEPS)
+    assert quick_training.trained(no_positions.small("learned")).solved
+
+
 def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
     """The trained layers, asked here: the sequences that their accuracy is measured on, laid out by hand."""
     app = open_page("questions", run="reverse", asked="5")
@@ -149,12 +157,7 @@ def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
         f"{most.mean():.2f} on average; chance is 0.10. Right on average: {right.mean():.2f} without positions, "
         f"{shares['learned'].mean():.2f} with learned positions."
     )
-    assert shares["learned"].mean() > 0.99
-    over = [f"y{i + 1}" for i in range(8) if right[i] > most[i]]
-    half = 1.96 * np.sqrt(right * (1 - right) / len(x))
-    assert all(right[i] - half[i] <= most[i] for i in range(8))
-    luck = f"{' and '.join(over)} stand up to {(right - most).max():.3f} above their ceilings, by the luck"
-    assert any(luck in caption for caption in captions) == (len(over) == 2)
-    assert over or not any("above" in caption for caption in captions)
+    assert (right < most).all()
+    assert not any("above" in caption for caption in captions)
     assert any(f"without positions this layer gets {right[-1]:.2f} right." in caption for caption in captions)
     assert app.title[0].value.endswith(f"at most {most.mean():.2f} of a reversal.")

@@ -38,16 +38,15 @@ def test_every_question_is_answered_for_every_model(asked, run):
 def test_buttons_lead_from_question_to_question_and_back():
     app = open_page("questions", run="reverse")
     assert is_off(app, "asked-back")
-    for number in "2345":
-        press_counted(app, "asked-on")
-        assert link(app)["asked"] == number
+    press_counted(app, "asked-on")
+    assert link(app)["asked"] == "2"
+    press_counted(app, "asked-on", times=9)  # further than there are questions
+    assert link(app)["asked"] == "5"
     assert is_off(app, "asked-on")
     press_counted(app, "asked-back")
     assert link(app)["asked"] == "4"
     press_counted(app, "asked-back", times=2)  # the second before the page of the first was drawn
     assert link(app)["asked"] == "2"
-    press_counted(app, "asked-on", times=9)  # further than there are questions
-    assert link(app)["asked"] == "5"
 
 
 def test_a_rate_that_there_is_not_falls_back_with_one_notice():
