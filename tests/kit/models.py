@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tests.kit import runs
-from transformer import checkpoints
 from transformer.analysis.findings import Head
 from transformer.analysis.machine.plan import Plan, Size, blocks, plan_block, plan_head, plan_model
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
