@@ -101,6 +101,7 @@ def check_source(
         not_run=not_run,
         mistake="" if not_run else found.mistake,
         wrong=() if not_run else tuple(found.wrong),
+        undecided="" if not_run or found.wrong else found.undecided,
         conventions=() if not_run else tuple(found.conventions),
         notes=() if not_run else tuple(found.notes),
         tried=() if not_run else tuple(found.tried),

@@ -108,7 +108,7 @@ def test_no_submission_of_a_folder_hurts_another(bad, tmp_path, capsys):
     bad = (*bad, "pipe.py", "device.py")
     code = main(["check", "--many", str(tmp_path), "--name", "attention", "--json", "--seconds", "5"])
     found = {each["file"]: each for each in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert code == 2
+    assert code == 1
     assert found.keys() == {*right, *bad, "wrong.py"}
     assert {each["verdict"] for name, each in found.items() if name in right} == {"right"}
     assert {each["verdict"] for name, each in found.items() if name in bad} == {"not run"}
@@ -122,7 +122,7 @@ def test_no_submission_of_a_folder_hurts_another(bad, tmp_path, capsys):
 
 def test_a_folder_is_a_table(tmp_path, capsys, one_process):
     put(tmp_path, {"a.py": RIGHT, "b.py": WRONG, "[red]c.py": "def attention(q, k, v:\n"})
-    assert main(["check", "--many", str(tmp_path), "--name", "attention"]) == 2
+    assert main(["check", "--many", str(tmp_path), "--name", "attention"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:-1]] == ["file", "[red]c.py", "a.py", "b.py"]
     assert lines[-1] == "1 right, 1 wrong, 1 not run"

@@ -200,7 +200,10 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
         _around(steps, read.after, findings)
         break
     else:
-        findings.notes.append("The attention could not be told apart: only the laws of a decoder were checked.")
+        findings.undecided = (
+            "Its attention was not found, so it was compared with no reference: only the laws of a decoder were "
+            "checked. The class of its attention, checked by itself, would decide it."
+        )
     _norms(steps, findings)
 
 

@@ -285,7 +285,10 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
             findings.divergence = stages.compare(answer.steps, output, expected)
             return hypothesis
     if likeliest is None:
-        findings.notes.append("The projections could not be told apart: only the laws of attention were checked.")
+        findings.undecided = (
+            "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
+            "of attention were checked. Written as layers that are applied to x, they would decide it."
+        )
         return None
     diagnose(likeliest, x, seen, output, answer.steps, findings)
     return None
@@ -296,14 +299,17 @@ def diagnose(
 ) -> None:
     """The first stage that differs from the reference, and the mistake of the gallery that gives the same output.
 
-    Scores that are no product of queries and keys are a note where no mistake is known that makes them: there are more
-    right ways to compare a query and a key than this check knows.
+    Scores that are no product of queries and keys decide nothing where no mistake is known that makes them: there are
+    more right ways to compare a query and a key than this check knows.
     """
     divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, x, seen))
     named = next((each for each, wrong in mistaken(hypothesis.module, x, seen) if same(wrong, output)), None)
     findings.divergence = divergence
     if named is None and divergence.first == "scores" and not findings.wrong:
-        findings.notes.append(f"{divergence.sentence} Are they normalised? The rest was not compared.")
+        findings.undecided = (
+            f"{divergence.sentence} What follows was not compared. The same code without what it does to queries and "
+            "keys before their product (a norm, or another rotation) would decide the rest."
+        )
         return
     findings.wrong.insert(0, divergence.sentence)
     if named is not None:

@@ -36,6 +36,7 @@ ASK = "Is your attention right? Paste it, and press Check."
 OFF = "Your code is not run here."
 UNDER_WAY = "Your check is under way."
 NOT_RUN = "Your code could not be run."
+UNDECIDED = "Not decided: nothing wrong was found, and not all was compared."
 NO_VERDICT = "Your code was not checked."
 CHANGED = "The code has changed since it was checked."
 PRIVATE = (
@@ -59,6 +60,8 @@ def headline(verdict: Explained) -> str:
         return "Right in all that was tried."
     if verdict.word == "not run":
         return NOT_RUN
+    if verdict.word == "not decided":
+        return UNDECIDED
     first = verdict.wrong[0]
     if verdict.known is not None:
         title = verdict.known.title
