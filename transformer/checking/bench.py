@@ -154,6 +154,8 @@ class Local(Bench):
         self._paper = _Paper(printed * 2**20)
         self._what = what
         self._made: Any = None
+        self._arrays = False
+        """Is the code written for NumPy's arrays, so that it is handed those?"""
 
     def open(self, source, file, name, folder=""):
         self.file = file
@@ -228,6 +230,8 @@ class Local(Bench):
         given = [_own(each, cast, gradients) for each in arguments]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in given]
         passed = [each.clone() if isinstance(each, Tensor) and each.requires_grad else each for each in given]
+        if self._arrays:
+            passed = [_array(each) if isinstance(each, Tensor) else each for each in given]
         names = [*names, *[""] * (len(passed) - len(names))]
         positional = [each for each, name in zip(passed, names, strict=True) if not name]
         keywords = {name: each for each, name in zip(passed, names, strict=True) if name}
@@ -250,7 +254,7 @@ class Local(Bench):
         changed = tuple(
             number
             for number, (old, new) in enumerate(zip(before, passed, strict=True))
-            if old is not None and not _equal(old, new.detach())
+            if old is not None and not _equal(old, _of_numpy(new) if isinstance(new, np.ndarray) else new.detach())
         )
         found, unused = self._gradients(values[0], given) if gradients else ((), ())
         copied = tuple(value.detach().clone() for value in values)
@@ -291,6 +295,10 @@ class Local(Bench):
         if folder:
             sys.path.insert(0, folder)
         exec(code, module.__dict__)
+        imported = {
+            getattr(each, "__name__", "").partition(".")[0] for each in list(vars(module).values()) if _is_module(each)
+        }
+        self._arrays = "numpy" in imported and "torch" not in imported
         return module
 
 
@@ -472,6 +480,16 @@ def _tensors(returned: Any, depth: int = 8) -> tuple[list[Tensor], bool]:
         inner = [_tensors(each, depth - 1) for each in returned]
         return [value for values, _ in inner for value in values], any(array for _, array in inner)
     return [], False
+
+
+def _is_module(value: Any) -> bool:
+    return type(value) is ModuleType
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """A tensor as a NumPy array of its own; NumPy has no bfloat16, and gets float32."""
+    tensor = tensor.detach()
+    return np.array((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
 
 
 def _of_numpy(array: np.ndarray) -> Tensor:

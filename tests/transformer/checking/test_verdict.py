@@ -55,7 +55,7 @@ def test_a_folder_is_wrong_before_it_is_not_decided_before_it_is_not_run():
     order = {WRONG: Verdict("a.py", wrong=("W.",)), UNDECIDED: Verdict("a.py", undecided="Why.")}
     order |= {NOT_RUN: Verdict("a.py", not_run="No."), RIGHT: Verdict("a.py")}
     for place, code in enumerate(order):
-        assert of_many([*order.values()][:place:-1] + [order[code]]) == code
+        assert of_many([*[*order.values()][:place:-1], order[code]]) == code
 
 
 def test_it_is_read_without_pytorch():
