@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import CodeType, ModuleType, SimpleNamespace
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,16 @@ class Bench(ABC):
         """
 
 
+class Settings(dict[str, Any]):
+    """The settings of a class in one object, read as `.name`, as `["name"]`, or as `**settings`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
 class Local(Bench):
     """A bench in this process."""
 
@@ -206,7 +216,7 @@ class Local(Bench):
 
     def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
-        given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
+        given = {name: Settings(value) if name in CONFIG else value for name, value in arguments.items()}
         with drawing(0):
             self._made = self._what(**given)
         made = Made(*(dict(self._named(kind)) for kind in ("parameters", "buffers")))
@@ -238,15 +248,18 @@ class Local(Bench):
         module = what if isinstance(what, nn.Module) else None
         if module is not None:
             module.zero_grad(set_to_none=True)
-            if cast is not None:
-                module.to(cast)
+        own = [] if module is None else [*module.parameters(), *module.buffers()]
+        kept = [(each, each.data) for each in own if not is_lazy(each)]
+        if module is not None and cast is not None:
+            module.to(cast)
         recording = Recording(passed, self._named("parameters"))
         try:
             with torch.enable_grad(), recording if record else nullcontext():
                 returned = what(*positional, **keywords)
         finally:
-            if module is not None and cast is not None:
-                module.float()
+            if cast is not None:
+                for each, numbers in kept:
+                    each.data = numbers
         values, array = _tensors(returned)
         if not values:
             raise Refused.of(Fault("no tensor", (shortened(type(returned).__name__),)))

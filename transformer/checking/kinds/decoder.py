@@ -27,6 +27,7 @@ DEFAULTS = {"flag": False, "causal": True, "memory": None, "dropout": 0.0}
 SETTINGS = {
     "d_model": D_MODEL,
     "n_heads": HEADS,
+    "n_groups": 1,
     "n_layers": 2,
     "d_vocab": D_VOCAB,
     "d_ff": 2 * D_MODEL,
@@ -194,7 +195,7 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
                 break
         else:
             wrong = bool(findings.wrong)
-            diagnose(found[0], x, seen, read.after, steps, findings)
+            diagnose(found, x, seen, read.after, steps, findings)
             if wrong and not findings.mistake:
                 findings.wrong.append(findings.wrong.pop(0))  # the law that is broken says more
         _around(steps, read.after, findings)
