@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
 from transformer.checking.isolation.process import IsolationError, Warm, require_isolation
 from transformer.checking.kinds import attention, decoder, mask, module, piece, positions, targets
-from transformer.checking.verdict import Verdict
+from transformer.checking.verdict import Verdict, together
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import quoted, read_bytes, shortened
 
@@ -32,14 +33,38 @@ JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
 }
 
 
+SHORTEST = 1.0
+"""Seconds for which each of several definitions may compute at least, where they share the time of their file."""
+
+
 class CheckError(UserError):
     """What was to be checked is not there; the message is one sentence."""
 
 
 def judge(bench: Bench, described: Described, kind: str = "") -> tuple[str, Findings]:
-    """Judge what is on a bench; its kind, guessed where none is given. Raises Refused where it cannot be run."""
-    kind = kind or ("piece" if piece.meant(described) else signatures.guess(described))
+    """Judge what is on a bench; its kind, by its names, or found by trying, where none is given.
+
+    Raises Refused where it cannot be run, or is of no kind.
+    """
+    if not kind:
+        try:
+            kind = "piece" if piece.meant(described) else signatures.guess(described)
+        except Refused as unnamed:
+            return _judge_by_trying(bench, described, unnamed)
     return kind, JUDGES[kind](bench, described)
+
+
+def _judge_by_trying(bench: Bench, described: Described, unnamed: Refused) -> tuple[str, Findings]:
+    """The first kind as which it is right, or a known mistake. Raises `unnamed` where there is none."""
+    for kind in ("module", "positions", "decoder") if described.is_class else ("attention", "mask", "positions"):
+        try:
+            findings = JUDGES[kind](bench, described)
+        except Refused:
+            continue
+        if findings.mistake or not (findings.wrong or findings.undecided):
+            findings.conventions.insert(0, f"Its name does not say what it is: it does what a check of {kind} wants.")
+            return kind, findings
+    raise unnamed
 
 
 def check(
@@ -68,8 +93,9 @@ def check_source(
 ) -> Verdict:
     """Check the source of a file. Modules in `folder` can be imported.
 
-    Raises CheckError for one that is too large, and IsolationError, and runs nothing of it, where one of the
-    `required` PROMISES cannot be kept.
+    Without a name everything is judged that the file defines and whose kind its names say, in one verdict. Raises
+    CheckError for one that is too large, and IsolationError, and runs nothing of it, where one of the `required`
+    PROMISES cannot be kept.
     """
     if kind and kind not in JUDGES:
         raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
@@ -77,6 +103,7 @@ def check_source(
         raise CheckError(f"{shortened(file)} is not checked: it is larger than {LONGEST_SOURCE // 2**20} MB")
     limits, begun = limits or Limits(), time.monotonic()
     found, described, not_run = Findings(), None, ""
+    several: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     with ExitStack() as closing:
         warm = closing.enter_context(Warm()) if warm is None else warm
@@ -88,11 +115,19 @@ def check_source(
             described = bench.open(source, file, name, str(folder or ""))
             kind, found = judge(bench, described, kind)
         except Refused as refused:
-            not_run = str(refused)
+            not_run, several = str(refused), _several(refused)
         except UserError:
             raise
         except Exception as error:  # the code is a stranger's, and so is what it gives to be judged
             not_run = f"The check itself stopped with an error: {reason(error)}."
+        if several and not name:
+            each = dataclasses.replace(limits, seconds=max(SHORTEST, limits.seconds / len(several)))
+            verdicts = [
+                check_source(source, file, one, kind, each, warm, folder=folder, required=required) for one in several
+            ]
+            if judged := [one for one in verdicts if not one.not_run]:
+                left = [one.name for one in verdicts if one.not_run]
+                return together(judged, left, round(time.monotonic() - begun, 3))
     divergence = found.divergence
     return Verdict(
         file=shortened(file, 200),
@@ -110,6 +145,13 @@ def check_source(
         isolated=kept,
         seconds=round(time.monotonic() - begun, 3),
     )
+
+
+def _several(refused: Refused) -> tuple[str, ...]:
+    """What a file defines that defines several things; nothing where that is not why it is refused, or not all."""
+    if refused.fault is None or refused.fault.name != "several" or refused.fault.words[0].endswith("…"):
+        return ()
+    return tuple(refused.fault.words[0].split(", "))
 
 
 def check_many(

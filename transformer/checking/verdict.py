@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -116,3 +116,27 @@ def of_many(verdicts: Iterable[Verdict]) -> int:
     """The exit code of a folder: 1 where any file is wrong, else 3 where any is not decided, else 2, else 0."""
     codes = {each.code for each in verdicts}
     return next((code for code in (WRONG, UNDECIDED, NOT_RUN) if code in codes), RIGHT)
+
+
+def together(verdicts: Sequence[Verdict], left: Sequence[str], seconds: float) -> Verdict:
+    """One verdict on several definitions of a file; `left` are the names of those that were not recognised."""
+    words = [f"Not checked, for its names do not say what it is, or it cannot be run: {name}." for name in left]
+    if len(verdicts) == 1:
+        (only,) = verdicts
+        return dataclasses.replace(only, notes=(*only.notes, *words), seconds=seconds)
+    worst = next((one for one in verdicts if one.wrong), verdicts[0])
+
+    def gathered(part: str) -> tuple[str, ...]:
+        return tuple(f"{one.name}: {each}" for one in verdicts for each in getattr(one, part))
+
+    return dataclasses.replace(
+        worst,
+        name=", ".join(one.name for one in verdicts),
+        kind=", ".join(dict.fromkeys(one.kind for one in verdicts)),
+        wrong=gathered("wrong"),
+        undecided=" ".join(f"{one.name}: {one.undecided}" for one in verdicts if one.undecided),
+        conventions=gathered("conventions"),
+        notes=(*gathered("notes"), *words),
+        tried=gathered("tried"),
+        seconds=seconds,
+    )
