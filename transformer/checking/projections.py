@@ -53,6 +53,8 @@ class Projections:
         widths = [value.shape[-1] for _, value in self.parts]
         if len(widths) == 1:
             return widths[0] // 3
+        if len(widths) == 2:
+            return self.d_model if self.d_model in widths else min(widths)
         return max(widths, default=self.d_model) * (self.n_heads if len(widths) == 3 * self.n_heads > 3 else 1)
 
     @property
@@ -153,6 +155,8 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
     p = projections
     if not p.parts or p.inner == 0 or p.inner % p.n_heads or (p.before is None and p.inner > p.d_model):
         return
+    if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
+        return  # more weights than a layer's results tell
     encodings = tuple(_encodings(p, n_ctx))
     for arrangement, arrange in _arrangements(p):
         for packing, triple in _triples(p):
@@ -243,12 +247,16 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
                     other,
                 ),
             )
-    elif sorted(widths) == [p.inner, 2 * p.inner]:
-        query, both = sorted(values, key=lambda value: value.shape[-1])
-        heads = both.unflatten(-1, (p.n_heads, 2, p.d_head)).unbind(-2)
-        for key, value in (both.chunk(2, -1), [each.flatten(2) for each in heads]):
-            yield "Keys and values are packed in one layer.", (query, key, value)
-            yield "Keys and values are packed in one layer.", (query, value, key)
+    elif len(widths) == 2:
+        for query, both in itertools.permutations(values):
+            few = both.shape[-1] // 2
+            if query.shape[-1] != p.inner or both.shape[-1] % 2 or not _is_shared(few, p):
+                continue
+            words = "" if few == p.inner else " Several heads share keys and values."
+            heads = both.unflatten(-1, (-1, 2, p.d_head)).unbind(-2)
+            for key, value in (both.chunk(2, -1), [each.flatten(2) for each in heads]):
+                yield f"Keys and values are packed in one layer.{words}", (query, key, value)
+                yield f"Keys and values are packed in one layer.{words}", (query, value, key)
     elif len(widths) == 3 * p.n_heads and set(widths) == {p.d_head}:
         if not all(letters.count(letter) == p.n_heads for letter in "qkv"):
             letters = ["q", "k", "v"] * p.n_heads

@@ -70,7 +70,7 @@ def guess(described: Described) -> str:
             found = {"attention": "module", "attn": "module", "pos": "positions", "rotary": "positions"}
             if word:
                 return found.get(word.group(), "decoder")
-            if len(called) == 1:
+            if len([each for each in described.called_with if not each.optional]) == 1:
                 return "decoder" if role(called[0], ("tokens",)) else "module"
         settings = [role(each, ("d_vocab", "n_heads", "n_ctx", "d_model")) for each in made]
         if "d_vocab" in settings:

@@ -21,15 +21,15 @@ from transformer.checking.bench import CONFIG, Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, of_another_precision, same, share, unlike
-from transformer.checking.projections import Hypothesis, follow, hypotheses, mistaken
+from transformer.checking.projections import ADDING, LINEAR, Hypothesis, follow, hypotheses, mistaken
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.words import counted, listed
 from transformer.positions import NO_POSITIONS
 
 D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
-BATCH, LENGTH = 4, 9
-"""Together more positions than d_model, so that a layer can be read off its results."""
+BATCH, LENGTH = 8, 9
+"""Together more positions than a layer reads numbers, so that it can be read off its results."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
 """[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
 ROLES = ("query", "key", "value", "mask")
@@ -185,7 +185,7 @@ def judge(bench: Bench, described: Described) -> Findings:
     student.parameters = made.parameters
     if not configured and not roles & {"d_model", "d_out"} and settings.keys():
         student.width = _width(made.parameters)
-    x = student.drawn(BATCH, LENGTH, 1)
+    x = student.drawn(max(BATCH, 2 * student.width // LENGTH), LENGTH, 1)
     try:
         _order(student, x, findings)
     except Refused as refused:
@@ -262,9 +262,9 @@ def student_of(bench: Bench, described: Described) -> Student:
 def _order(student: Student, x: Tensor, findings: Findings) -> None:
     """Which axis is the batch? Other sequences must not change what one of them gives."""
     heads = counted(student.heads, "head")
-    findings.tried.append(f"{BATCH} sequences of {LENGTH} positions, d_model {student.width}, {heads}")
+    findings.tried.append(f"{len(x)} sequences of {LENGTH} positions, d_model {student.width}, {heads}")
     changed = x.clone()
-    changed[1:] = student.drawn(BATCH, LENGTH, 2)[1:]
+    changed[1:] = student.drawn(len(x), LENGTH, 2)[1:]
     masked = student.places.get("mask") in student.needed
     refusal: Refused | None = None
     for form, axes in itertools.product(MASK_FORMS, (*MASK_AXES, "keys")) if masked else ((SEEN, "full"),):
@@ -314,7 +314,7 @@ def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
 
 def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
-    x, ahead = x[:2, :6], causal(1, 6)[0, 0]
+    batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     if "mask" not in student.places:
         reach = _reach(student, x, None)
         if bool(reach.all()):
@@ -324,7 +324,7 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
             findings.conventions.append("The causal mask is built in.")
         else:
             findings.wrong.append(leak(reach, ahead))
-        return causal(BATCH, LENGTH)
+        return causal(batch, LENGTH)
     findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
     row = torch.arange(6)
     seen = torch.rand(6, 6, generator=torch.Generator().manual_seed(5)) < 0.5
@@ -343,10 +343,10 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
         if built_in or torch.equal(reach, seen):
             findings.conventions.append(f"Mask: {form.words}.")
             findings.conventions += ["A causal mask is built in as well."] if built_in else []
-            return causal(BATCH, LENGTH)
+            return causal(batch, LENGTH)
         found.append((form, axes, reach))
     if _padding(student, x, findings):
-        return student.mask(BATCH, LENGTH)
+        return student.mask(batch, LENGTH)
     student.form, student.axes = SEEN, "full"
     if not found:
         student.run(x, given)  # says why no mask is taken
@@ -354,9 +354,9 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     if all(torch.equal(reach, ahead) for *_, reach in found):
         findings.notes.append("It takes a mask and never reads it: its own causal mask alone hides.")
         del student.places["mask"]
-        return causal(BATCH, LENGTH)
+        return causal(batch, LENGTH)
     findings.wrong.append(leak(reach, seen))
-    return causal(BATCH, LENGTH)
+    return causal(batch, LENGTH)
 
 
 def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
@@ -424,10 +424,11 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
             "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
             "of attention were checked. Written as layers that are applied to x, they would decide it."
         )
+    else:
+        inside = [] if after is None or same(after, output) else [after]
+        diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+    if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
-        return None
-    inside = [] if after is None or same(after, output) else [after]
-    diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
     return None
 
 
@@ -463,6 +464,11 @@ def _agrees_inside(
     words = (*hypothesis.around.words, *after.words)
     around = Around(words, hypothesis.around.read, after.write)
     return _agrees(dataclasses.replace(hypothesis, around=around), x, seen, output, steps, findings)
+
+
+def _by_token(step: Step) -> bool:
+    """Does a layer, if this is one, make of each token what it makes of it anywhere?"""
+    return not step.parameter or step.name in (*LINEAR, *ADDING) or "norm" in step.name
 
 
 def _equal_tokens(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> None:
@@ -504,10 +510,12 @@ def diagnose(
     read = hypothesis.around.read(x)
     divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, read, seen))
     findings.divergence = divergence
-    if named is None and divergence.first == "scores" and not findings.wrong:
+    if named is None and divergence.first in ("projected", "scores") and not findings.wrong:
+        # The projections were read off the code itself: it is what is made of them that is not known.
         findings.undecided = (
-            f"{divergence.sentence} What follows was not compared. The same code without what it does to queries and "
-            "keys before their product (a norm, or another rotation) would decide the rest."
+            "The scores are no product of the queries and keys that were found. What follows was not compared. The "
+            "same code without what it does to queries and keys before their product (a norm, or another rotation) "
+            "would decide it."
         )
         return
     findings.wrong.insert(0, divergence.sentence)
