@@ -113,7 +113,7 @@ def _linear(x: Tensor, y: Tensor) -> Change:
     """The layer that makes y of x best, by least squares."""
     flat = x.flatten(0, 1).double()
     rows = torch.cat([flat, torch.ones(len(flat), 1, dtype=torch.float64)], dim=1)
-    found = torch.linalg.lstsq(rows, y.flatten(0, 1).double(), driver="gelsd").solution
+    found = torch.linalg.lstsq(rows, y.flatten(0, 1).double(), driver="gelsy").solution
     return lambda x: (x.double() @ found[:-1] + found[-1]).float()
 
 

@@ -5,6 +5,7 @@ How the weights are written down does not matter: a layer is found by least squa
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -158,40 +159,38 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
     if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
         return  # more weights than a layer's results tell
     encodings = tuple(_encodings(p, n_ctx))
+    # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
+    layers = dataclasses.replace(p, parts=tuple((name, _layer(p.x, value)[None]) for name, value in p.parts))
+    last = torch.cat([torch.eye(p.inner, p.d_model), torch.zeros(1, p.d_model)])  # what is narrower ends in zeros
+    if p.before is not None and p.after is not None:
+        last = _layer(p.before, p.after)
     for arrangement, arrange in _arrangements(p):
-        for packing, triple in _triples(p):
+        for packing, triple in _triples(layers):
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
-                parts = [arrange(_spread(each, p, tiled)) for each in triple]
+                parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
                 if any(each.shape[-1] != p.inner for each in parts):
                     continue
                 module = MultiHeadAttention(p.inner, p.n_heads)
-                module.query, module.key, module.value = (_layer(p.x, each) for each in parts)
-                module.out = _widened(p)
-                if p.before is not None and p.after is not None:
-                    module.out = _layer(arrange(p.before), p.after)
+                module.query, module.key, module.value = map(_linear, parts)
+                module.out = _linear(torch.cat([arrange(last[:-1].T).T, last[-1:]]))
                 for words, positions in encodings:
                     found = tuple(each for each in (arrangement, packing, words) if each)
                     yield Hypothesis(module.eval().requires_grad_(False), positions, found, tiled)
 
 
-def _widened(p: Projections) -> nn.Linear:
-    """In place of a last layer: the same numbers, and zeros up to d_model."""
-    layer = nn.Linear(p.inner, p.d_model)
-    with torch.no_grad():
-        layer.weight.copy_(torch.eye(p.d_model, p.inner))
-        layer.bias.zero_()
-    return layer
-
-
-def _layer(x: Tensor, y: Tensor) -> nn.Linear:
-    """The layer that makes y of x, by least squares."""
+def _layer(x: Tensor, y: Tensor) -> Tensor:
+    """The weights of the layer that makes y of x, by least squares: [what it reads and 1 for the bias, results]."""
     rows, results = x.reshape(-1, x.shape[-1]).double(), y.reshape(-1, y.shape[-1]).double()
     given = torch.cat([rows, torch.ones(len(rows), 1, dtype=torch.float64)], dim=1)
-    found = torch.linalg.lstsq(given, results, driver="gelsd").solution
-    layer = nn.Linear(x.shape[-1], y.shape[-1])
+    return torch.linalg.lstsq(given, results, driver="gelsy").solution.float()
+
+
+def _linear(weights: Tensor) -> nn.Linear:
+    """The layer of these weights, its bias last."""
+    layer = nn.Linear(len(weights) - 1, weights.shape[1])
     with torch.no_grad():
-        layer.weight.copy_(found[:-1].T)
-        layer.bias.copy_(found[-1])
+        layer.weight.copy_(weights[:-1].T)
+        layer.bias.copy_(weights[-1])
     return layer
 
 

@@ -52,6 +52,8 @@ SHARED = "All heads share one projection of d_head × d_head: each head needs we
 
 ONE_HEAD = {"d_head": 8, "d_out": 8}
 """Settings of a class that is one head: narrower than d_model, so that no width is taken for another."""
+FEW = 3
+"""Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
 ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
 """How many heads a class may have that takes no number of them."""
 TILED = (
@@ -185,7 +187,7 @@ def judge(bench: Bench, described: Described) -> Findings:
     student.parameters = made.parameters
     if not configured and not roles & {"d_model", "d_out"} and settings.keys():
         student.width = _width(made.parameters)
-    x = student.drawn(max(BATCH, 2 * student.width // LENGTH), LENGTH, 1)
+    x = student.drawn(max(BATCH, 5 * student.width // (4 * LENGTH)), LENGTH, 1)
     try:
         _order(student, x, findings)
     except Refused as refused:
@@ -405,7 +407,7 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
     after: Tensor | None = None
     before = norm_before(answer.steps, x)
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
-    for heads, around in itertools.product([HEADS] if student.counted else ANY_HEADS, arounds):
+    for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
         read = follow(answer.steps, around.read(x), heads)
         if read.shared:
             findings.wrong.append(SHARED)
@@ -413,10 +415,12 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
             return None
         for hypothesis in (dataclasses.replace(each, around=around) for each in hypotheses(read, LONGEST)):
             likeliest.append(hypothesis)
-            attended = hypothesis.run(x, seen)
-            if same(attended, output):
+            few = hypothesis.run(x[:FEW], None if seen is None else seen[:FEW])
+            wanted = [each for each in (output, read.after) if each is not None and same(few, each[:FEW])]
+            attended = hypothesis.run(x, seen) if wanted else few
+            if wanted and same(attended, output):
                 return _agrees(hypothesis, x, seen, output, answer.steps, findings)
-            if read.after is not None and same(attended, read.after):
+            if wanted and read.after is not None and same(attended, read.after):
                 return _agrees_inside(hypothesis, x, seen, output, answer.steps, findings)
         after = read.after if likeliest and after is None else after
     if not likeliest:
@@ -430,6 +434,14 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
+
+
+def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:
+    """How many heads a class has that takes no number of them: as many patterns as it makes, or any number."""
+    one = len(x) * x.shape[1] ** 2
+    patterns = [step.value for step in steps if step.name == "softmax"]
+    found = sum(each.numel() for each in patterns if each.shape[-2:] == (x.shape[1], x.shape[1]))
+    return [found // one] if found and found % one == 0 else ANY_HEADS
 
 
 def _agrees(
@@ -503,8 +515,8 @@ def diagnose(
         (each, mask, mistake)
         for each, mask in itertools.product(likeliest, masks)
         if each.positions is NO_POSITIONS
-        for mistake, wrong in mistaken(each.module, each.around.read(x), mask)
-        if any(same(wrong, result) for result in (output, *inside))
+        for mistake, wrong in mistaken(each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW])
+        if any(same(wrong, result[:FEW]) for result in (output, *inside))
     )
     hypothesis, seen, named = next(exact, (likeliest[0], seen, None))
     read = hypothesis.around.read(x)
