@@ -58,13 +58,13 @@ def judge(bench: Bench, described: Described, kind: str = "", *, trying: bool = 
 
 
 def _judge_by_trying(bench: Bench, described: Described, unnamed: Refused) -> tuple[str, Findings]:
-    """The first kind as which it is right, or a known mistake. Raises `unnamed` where there is none."""
+    """The first kind as which it is right. Raises `unnamed` where there is none: anything is wrong as some kind."""
     for kind in ("module", "positions", "decoder") if described.is_class else ("attention", "mask", "positions"):
         try:
             findings = JUDGES[kind](bench, described)
         except Refused:
             continue
-        if findings.mistake or not (findings.wrong or findings.undecided):
+        if not findings.wrong and not findings.undecided:
             findings.conventions.insert(0, f"Its name does not say what it is: it does what a check of {kind} wants.")
             return kind, findings
     raise unnamed
