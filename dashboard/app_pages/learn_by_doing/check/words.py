@@ -45,7 +45,8 @@ PRIVATE = (
 )
 HOW = (
     "The code runs in a process of its own. It is tried on unequal lengths, on batches, on one token, with masks and "
-    "in half precision. Its results are compared with the reference’s. **Right** means: right in all that was tried."
+    "in half precision. Its results are compared with the reference’s. **Right** means: right in all that was tried. "
+    "**Not decided** means: nothing wrong was found, and something could not be compared."
 )
 NO_STAGES = "Stages are compared for attention and its modules only, where the code can be followed."
 ROUNDING = "A stage is the same if its numbers are, up to rounding and the order of the axes."
