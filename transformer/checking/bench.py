@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import CodeType, ModuleType, SimpleNamespace
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,16 @@ class Bench(ABC):
         """
 
 
+class Settings(dict[str, Any]):
+    """The settings of a class in one object, read as `.name`, as `["name"]`, or as `**settings`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
 class Local(Bench):
     """A bench in this process."""
 
@@ -154,6 +164,8 @@ class Local(Bench):
         self._paper = _Paper(printed * 2**20)
         self._what = what
         self._made: Any = None
+        self._arrays = False
+        """Is the code written for NumPy's arrays, so that it is handed those?"""
 
     def open(self, source, file, name, folder=""):
         self.file = file
@@ -204,7 +216,7 @@ class Local(Bench):
 
     def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
-        given = {name: SimpleNamespace(**value) if name in CONFIG else value for name, value in arguments.items()}
+        given = {name: Settings(value) if name in CONFIG else value for name, value in arguments.items()}
         with drawing(0):
             self._made = self._what(**given)
         made = Made(*(dict(self._named(kind)) for kind in ("parameters", "buffers")))
@@ -228,21 +240,26 @@ class Local(Bench):
         given = [_own(each, cast, gradients) for each in arguments]
         before = [each.detach().clone() if isinstance(each, Tensor) else None for each in given]
         passed = [each.clone() if isinstance(each, Tensor) and each.requires_grad else each for each in given]
+        if self._arrays:
+            passed = [_array(each) if isinstance(each, Tensor) else each for each in given]
         names = [*names, *[""] * (len(passed) - len(names))]
         positional = [each for each, name in zip(passed, names, strict=True) if not name]
         keywords = {name: each for each, name in zip(passed, names, strict=True) if name}
         module = what if isinstance(what, nn.Module) else None
         if module is not None:
             module.zero_grad(set_to_none=True)
-            if cast is not None:
-                module.to(cast)
+        own = [] if module is None else [*module.parameters(), *module.buffers()]
+        kept = [(each, each.data) for each in own if not is_lazy(each)]
+        if module is not None and cast is not None:
+            module.to(cast)
         recording = Recording(passed, self._named("parameters"))
         try:
             with torch.enable_grad(), recording if record else nullcontext():
                 returned = what(*positional, **keywords)
         finally:
-            if module is not None and cast is not None:
-                module.float()
+            if cast is not None:
+                for each, numbers in kept:
+                    each.data = numbers
         values, array = _tensors(returned)
         if not values:
             raise Refused.of(Fault("no tensor", (shortened(type(returned).__name__),)))
@@ -250,7 +267,7 @@ class Local(Bench):
         changed = tuple(
             number
             for number, (old, new) in enumerate(zip(before, passed, strict=True))
-            if old is not None and not _equal(old, new.detach())
+            if old is not None and not _equal(old, _of_numpy(new) if isinstance(new, np.ndarray) else new.detach())
         )
         found, unused = self._gradients(values[0], given) if gradients else ((), ())
         copied = tuple(value.detach().clone() for value in values)
@@ -291,6 +308,10 @@ class Local(Bench):
         if folder:
             sys.path.insert(0, folder)
         exec(code, module.__dict__)
+        imported = {
+            getattr(each, "__name__", "").partition(".")[0] for each in list(vars(module).values()) if _is_module(each)
+        }
+        self._arrays = "numpy" in imported and "torch" not in imported
         return module
 
 
@@ -472,6 +493,16 @@ def _tensors(returned: Any, depth: int = 8) -> tuple[list[Tensor], bool]:
         inner = [_tensors(each, depth - 1) for each in returned]
         return [value for values, _ in inner for value in values], any(array for _, array in inner)
     return [], False
+
+
+def _is_module(value: Any) -> bool:
+    return type(value) is ModuleType
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """A tensor as a NumPy array of its own; NumPy has no bfloat16, and gets float32."""
+    tensor = tensor.detach()
+    return np.array((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
 
 
 def _of_numpy(array: np.ndarray) -> Tensor:

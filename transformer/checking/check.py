@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -15,9 +17,9 @@ from transformer.checking.bench import LONGEST_SOURCE, Bench, Described
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.checking.isolation.limits import Limits
-from transformer.checking.isolation.process import IsolationError, Warm, require_isolation
+from transformer.checking.isolation.process import IsolationError, Remote, Warm, require_isolation
 from transformer.checking.kinds import attention, decoder, mask, module, piece, positions, targets
-from transformer.checking.verdict import Verdict
+from transformer.checking.verdict import Verdict, together
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import quoted, read_bytes, shortened
 
@@ -32,14 +34,40 @@ JUDGES: dict[str, Callable[[Bench, Described], Findings]] = {
 }
 
 
+SHORTEST = 1.0
+"""Seconds for which each of several definitions may compute at least, where they share the time of their file."""
+
+
 class CheckError(UserError):
     """What was to be checked is not there; the message is one sentence."""
 
 
-def judge(bench: Bench, described: Described, kind: str = "") -> tuple[str, Findings]:
-    """Judge what is on a bench; its kind, guessed where none is given. Raises Refused where it cannot be run."""
-    kind = kind or ("piece" if piece.meant(described) else signatures.guess(described))
+def judge(bench: Bench, described: Described, kind: str = "", *, trying: bool = True) -> tuple[str, Findings]:
+    """Judge what is on a bench; its kind, by its names, or found by `trying`, where none is given.
+
+    Raises Refused where it cannot be run, or is of no kind.
+    """
+    if not kind:
+        try:
+            kind = "piece" if piece.meant(described) else signatures.guess(described)
+        except Refused as unnamed:
+            if not trying:
+                raise
+            return _judge_by_trying(bench, described, unnamed)
     return kind, JUDGES[kind](bench, described)
+
+
+def _judge_by_trying(bench: Bench, described: Described, unnamed: Refused) -> tuple[str, Findings]:
+    """The first kind as which it is right. Raises `unnamed` where there is none: anything is wrong as some kind."""
+    for kind in ("module", "positions", "decoder") if described.is_class else ("attention", "mask", "positions"):
+        try:
+            findings = JUDGES[kind](bench, described)
+        except Refused:
+            continue
+        if not findings.wrong and not findings.undecided:
+            findings.conventions.insert(0, f"Its name does not say what it is: it does what a check of {kind} wants.")
+            return kind, findings
+    raise unnamed
 
 
 def check(
@@ -68,39 +96,66 @@ def check_source(
 ) -> Verdict:
     """Check the source of a file. Modules in `folder` can be imported.
 
-    Raises CheckError for one that is too large, and IsolationError, and runs nothing of it, where one of the
-    `required` PROMISES cannot be kept.
+    Without a name everything is judged that the file defines and whose kind its names say, in one verdict. Raises
+    CheckError for one that is too large, and IsolationError, and runs nothing of it, where one of the `required`
+    PROMISES cannot be kept.
     """
     if kind and kind not in JUDGES:
         raise CheckError(f"the kind must be one of {', '.join(JUDGES)}, not {quoted(kind)}")
     if len(source) > LONGEST_SOURCE:
         raise CheckError(f"{shortened(file)} is not checked: it is larger than {LONGEST_SOURCE // 2**20} MB")
     limits, begun = limits or Limits(), time.monotonic()
-    found, described, not_run = Findings(), None, ""
+    with nullcontext(warm) if warm is not None else Warm() as process:
+        bench = partial(process.bench, readable=[folder] if folder else [])
+        opened = partial(_verdict, bench, source, file, folder=str(folder or ""), required=required)
+        verdict, several = opened(name, kind, limits)
+        if several and not name:
+            share = dataclasses.replace(limits, seconds=max(SHORTEST, limits.seconds / len(several)))
+            verdicts = [opened(one, kind, share, trying=False)[0] for one in several]
+            if judged := [one for one in verdicts if not one.not_run]:
+                left = [one.name for one in verdicts if one.not_run]
+                return together(judged, left, round(time.monotonic() - begun, 3))
+    return verdict
+
+
+def _verdict(
+    bench_of: Callable[[Limits], AbstractContextManager[Remote]],
+    source: bytes,
+    file: str,
+    name: str,
+    kind: str,
+    limits: Limits,
+    *,
+    folder: str,
+    required: Sequence[str],
+    trying: bool = True,
+) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict on one definition, and the names of all where the file has several and none was named."""
+    begun, found, described, not_run = time.monotonic(), Findings(), None, ""
     kept: tuple[str, ...] = ()
-    with ExitStack() as closing:
-        warm = closing.enter_context(Warm()) if warm is None else warm
-        try:
-            bench = closing.enter_context(warm.bench(limits, [folder] if folder else []))
+    several: tuple[str, ...] = ()
+    try:
+        with bench_of(limits) as bench:
             kept = bench.kept
             if missing := [each for each in required if each not in kept]:
                 raise IsolationError(f"this machine cannot isolate what the code does with {', '.join(missing)}")
-            described = bench.open(source, file, name, str(folder or ""))
-            kind, found = judge(bench, described, kind)
-        except Refused as refused:
-            not_run = str(refused)
-        except UserError:
-            raise
-        except Exception as error:  # the code is a stranger's, and so is what it gives to be judged
-            not_run = f"The check itself stopped with an error: {reason(error)}."
+            described = bench.open(source, file, name, folder)
+            kind, found = judge(bench, described, kind, trying=trying)
+    except Refused as refused:
+        not_run, several = str(refused), _several(refused)
+    except UserError:
+        raise
+    except Exception as error:  # the code is a stranger's, and so is what it gives to be judged
+        not_run = f"The check itself stopped with an error: {reason(error)}."
     divergence = found.divergence
-    return Verdict(
+    verdict = Verdict(
         file=shortened(file, 200),
         name=shortened(described.name if described else name),
         kind=kind,
         not_run=not_run,
         mistake="" if not_run else found.mistake,
         wrong=() if not_run else tuple(found.wrong),
+        undecided="" if not_run or found.wrong else found.undecided,
         conventions=() if not_run else tuple(found.conventions),
         notes=() if not_run else tuple(found.notes),
         tried=() if not_run else tuple(found.tried),
@@ -109,6 +164,14 @@ def check_source(
         isolated=kept,
         seconds=round(time.monotonic() - begun, 3),
     )
+    return verdict, several
+
+
+def _several(refused: Refused) -> tuple[str, ...]:
+    """What a file defines that defines several things; nothing where that is not why it is refused, or not all."""
+    if refused.fault is None or refused.fault.name != "several" or refused.fault.words[0].endswith("…"):
+        return ()
+    return tuple(refused.fault.words[0].split(", "))
 
 
 def check_many(

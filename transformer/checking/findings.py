@@ -25,6 +25,8 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     mistake: str = ""
+    undecided: str = ""
+    """What was not compared with the reference, and what would decide it; empty where all of it was."""
     divergence: Divergence | None = None
 
     def call_by_name(self, mistake: type[Mistake]) -> None:

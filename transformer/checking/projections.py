@@ -5,6 +5,7 @@ How the weights are written down does not matter: a layer is found by least squa
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention
+from transformer.checking.around import ATTENTION_ALONE, Around
 from transformer.checking.findings import mistakes, same
 from transformer.checking.recording import Step
 from transformer.mistakes import AttentionMistake, MaskMistake, Mistake, ModuleMistake
@@ -34,9 +36,9 @@ class Projections:
     parts: tuple[tuple[str, Tensor], ...]
     """Each projection of x, [batch, position, numbers], with the name of its weight."""
     before: Tensor | None
-    """What the last layer reads, [batch, position, d_model]; None where there is no last layer."""
+    """What the last layer reads, [batch, position, inner]; None where there is no last layer."""
     after: Tensor | None
-    """What it makes of it."""
+    """What it makes of it, [batch, position, d_model]."""
     shared: bool = False
     """Does a layer read d_head numbers of x at a time, so that all heads share it?"""
 
@@ -45,8 +47,20 @@ class Projections:
         return self.x.shape[-1]
 
     @property
+    def inner(self) -> int:
+        """The numbers of all heads together; a head may be wider or narrower than d_model / n_heads."""
+        if self.before is not None:
+            return self.before.shape[-1]
+        widths = [value.shape[-1] for _, value in self.parts]
+        if len(widths) == 1:
+            return widths[0] // 3
+        if len(widths) == 2:
+            return self.d_model if self.d_model in widths else min(widths)
+        return max(widths, default=self.d_model) * (self.n_heads if len(widths) == 3 * self.n_heads > 3 else 1)
+
+    @property
     def d_head(self) -> int:
-        return self.d_model // self.n_heads
+        return self.inner // self.n_heads
 
 
 @dataclass(frozen=True)
@@ -57,10 +71,17 @@ class Hypothesis:
     positions: PositionalEncoding = NO_POSITIONS
     words: tuple[str, ...] = ()
     """The conventions by which the weights are arranged so."""
+    tiled: bool = False
+    """Are keys and values repeated as a whole for the heads that share them, and not each beside itself?"""
+    around: Around = ATTENTION_ALONE
+    """What the student's module does besides."""
 
     @torch.no_grad()
     def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None) -> Tensor:
-        return self.module(x, x if looked_at is None else looked_at, seen, self.positions)
+        """The output, [batch, query, d_model]."""
+        read = self.around.read(x)
+        other = read if looked_at is None else self.around.read(looked_at)
+        return self.around.write(x, self.module(read, other, seen, self.positions))
 
 
 def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
@@ -81,7 +102,7 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
         elif parts:
             before, after = _rows(source, x, n_heads), value
             break
-    if before is None or after is None or before.shape != x.shape or after.shape != x.shape:
+    if before is None or after is None or before.shape[:2] != x.shape[:2] or after.shape != x.shape:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
 
@@ -133,28 +154,43 @@ def _rows(value: Tensor, x: Tensor, n_heads: int) -> Tensor | None:
 def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
     """Every way in which the projections may be meant, the likeliest first."""
     p = projections
+    if not p.parts or p.inner == 0 or p.inner % p.n_heads or (p.before is None and p.inner > p.d_model):
+        return
+    if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
+        return  # more weights than a layer's results tell
     encodings = tuple(_encodings(p, n_ctx))
+    # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
+    layers = dataclasses.replace(p, parts=tuple((name, _layer(p.x, value)[None]) for name, value in p.parts))
+    last = torch.cat([torch.eye(p.inner, p.d_model), torch.zeros(1, p.d_model)])  # what is narrower ends in zeros
+    if p.before is not None and p.after is not None:
+        last = _layer(p.before, p.after)
     for arrangement, arrange in _arrangements(p):
-        for packing, triple in _triples(p):
-            module = MultiHeadAttention(p.d_model, p.n_heads)
-            module.query, module.key, module.value = (_layer(p.x, arrange(each)) for each in triple)
-            module.out = nn.Identity()  # type: ignore[assignment]
-            if p.before is not None and p.after is not None:
-                module.out = _layer(arrange(p.before), p.after)
-            for words, positions in encodings:
-                found = tuple(each for each in (arrangement, packing, words) if each)
-                yield Hypothesis(module.eval().requires_grad_(False), positions, found)
+        for packing, triple in _triples(layers):
+            for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
+                parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
+                if any(each.shape[-1] != p.inner for each in parts):
+                    continue
+                module = MultiHeadAttention(p.inner, p.n_heads)
+                module.query, module.key, module.value = map(_linear, parts)
+                module.out = _linear(torch.cat([arrange(last[:-1].T).T, last[-1:]]))
+                for words, positions in encodings:
+                    found = tuple(each for each in (arrangement, packing, words) if each)
+                    yield Hypothesis(module.eval().requires_grad_(False), positions, found, tiled)
 
 
-def _layer(x: Tensor, y: Tensor) -> nn.Linear:
-    """The layer that makes y of x, by least squares."""
+def _layer(x: Tensor, y: Tensor) -> Tensor:
+    """The weights of the layer that makes y of x, by least squares: [what it reads and 1 for the bias, results]."""
     rows, results = x.reshape(-1, x.shape[-1]).double(), y.reshape(-1, y.shape[-1]).double()
     given = torch.cat([rows, torch.ones(len(rows), 1, dtype=torch.float64)], dim=1)
-    found = torch.linalg.lstsq(given, results, driver="gelsd").solution
-    layer = nn.Linear(x.shape[-1], y.shape[-1])
+    return torch.linalg.lstsq(given, results, driver="gelsy").solution.float()
+
+
+def _linear(weights: Tensor) -> nn.Linear:
+    """The layer of these weights, its bias last."""
+    layer = nn.Linear(len(weights) - 1, weights.shape[1])
     with torch.no_grad():
-        layer.weight.copy_(found[:-1].T)
-        layer.bias.copy_(found[-1])
+        layer.weight.copy_(weights[:-1].T)
+        layer.bias.copy_(weights[-1])
     return layer
 
 
@@ -167,7 +203,7 @@ def _arrangements(p: Projections) -> Iterator[tuple[str, Callable[[Tensor], Tens
 
 
 def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEncoding]]:
-    shape = {"n_ctx": n_ctx, "d_model": p.d_model, "n_heads": p.n_heads}
+    shape = {"n_ctx": n_ctx, "d_model": p.inner, "n_heads": p.n_heads}
     yield "", NO_POSITIONS
     if p.d_head % 2 == 0:
         rotary = ENCODINGS["rotary"](**shape)
@@ -192,28 +228,45 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
     """Queries, keys and values among the projections, with words for how they are packed."""
     values, widths = [value for _, value in p.parts], [value.shape[-1] for _, value in p.parts]
     letters = [_letter(name) for name, _ in p.parts]
-    if widths == [3 * p.d_model]:
+    if widths == [3 * p.inner]:
         (packed,) = values
         heads = packed.unflatten(-1, (p.n_heads, 3, p.d_head)).unbind(-2)
         words = "Queries, keys and values are packed in one layer"
         yield from _orders(f"{words}, [query, key, value].", packed.chunk(3, -1))
         yield from _orders(f"{words}, head by head.", [each.flatten(2) for each in heads])
-    elif sorted(widths) == [p.d_model, 2 * p.d_model]:
-        query, both = sorted(values, key=lambda value: value.shape[-1])
-        heads = both.unflatten(-1, (p.n_heads, 2, p.d_head)).unbind(-2)
-        for key, value in (both.chunk(2, -1), [each.flatten(2) for each in heads]):
-            yield "Keys and values are packed in one layer.", (query, key, value)
-            yield "Keys and values are packed in one layer.", (query, value, key)
+    elif len(widths) == 1 and _is_shared((widths[0] - p.inner) // 2, p):
+        few = (widths[0] - p.inner) // 2
+        query, *both = values[0].split([p.inner, few, few], -1)
+        for one, other in itertools.permutations(both):
+            yield (
+                "Queries, keys and values are packed in one layer; several heads share keys and values.",
+                (
+                    query,
+                    one,
+                    other,
+                ),
+            )
+    elif len(widths) == 2:
+        for query, both in itertools.permutations(values):
+            few = both.shape[-1] // 2
+            if query.shape[-1] != p.inner or both.shape[-1] % 2 or not _is_shared(few, p):
+                continue
+            words = "" if few == p.inner else " Several heads share keys and values."
+            heads = both.unflatten(-1, (-1, 2, p.d_head)).unbind(-2)
+            for key, value in (both.chunk(2, -1), [each.flatten(2) for each in heads]):
+                yield f"Keys and values are packed in one layer.{words}", (query, key, value)
+                yield f"Keys and values are packed in one layer.{words}", (query, value, key)
     elif len(widths) == 3 * p.n_heads and set(widths) == {p.d_head}:
         if not all(letters.count(letter) == p.n_heads for letter in "qkv"):
             letters = ["q", "k", "v"] * p.n_heads
         groups = [[value for one, value in zip(letters, values, strict=True) if one == letter] for letter in "qkv"]
-        yield from _orders("Each head has layers of its own.", [torch.cat(group, dim=-1) for group in groups])
-    elif len(widths) == 3 and max(widths) == p.d_model and all(_is_shared(width, p) for width in widths):
+        words = "Each head has layers of its own." if p.n_heads > 1 else ""
+        yield from _orders(words, [torch.cat(group, dim=-1) for group in groups])
+    elif len(widths) == 3 and max(widths) == p.inner and all(_is_shared(width, p) for width in widths):
         if sorted(letters) == ["k", "q", "v"]:
             values = [values[letters.index(letter)] for letter in "qkv"]
-        words = "" if set(widths) == {p.d_model} else "Several heads share keys and values."
-        yield from _orders(words, [_spread(value, p) for value in values])
+        words = "" if set(widths) == {p.inner} else "Several heads share keys and values."
+        yield from _orders(words, values)
 
 
 def _orders(words: str, parts: Sequence[Tensor]) -> Iterator[tuple[str, Sequence[Tensor]]]:
@@ -223,13 +276,15 @@ def _orders(words: str, parts: Sequence[Tensor]) -> Iterator[tuple[str, Sequence
 
 def _is_shared(width: int, p: Projections) -> bool:
     """Are so many numbers whole heads, of which each serves as many as any other?"""
-    return width > 0 and width % p.d_head == 0 and p.d_model % width == 0
+    return width > 0 and width % p.d_head == 0 and p.inner % width == 0
 
 
-def _spread(value: Tensor, p: Projections) -> Tensor:
+def _spread(value: Tensor, p: Projections, tiled: bool) -> Tensor:
     """The keys or values of a few heads, repeated for all that share them."""
     few = value.unflatten(-1, (-1, p.d_head))
-    return few.repeat_interleave(p.n_heads // few.shape[-2], dim=-2).flatten(-2)
+    times = p.n_heads // few.shape[-2]
+    spread = few.repeat(1, 1, times, 1) if tiled else few.repeat_interleave(times, dim=-2)
+    return spread.flatten(-2)
 
 
 def _letter(name: str) -> str:

@@ -17,7 +17,7 @@ from transformer.capturing.record import Notes
 from transformer.checking.faults import LONGEST_NAME
 
 MOST_STEPS = 2000
-LARGEST, MOST = 20_000, 4_000_000
+LARGEST, MOST = 400_000, 4_000_000
 """Numbers in a result that is remembered, and in all of them."""
 TURNING = (
     *("__get__", "t", "transpose", "permute", "contiguous", "view", "reshape", "unflatten", "flatten", "detach"),

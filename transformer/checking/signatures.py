@@ -17,11 +17,13 @@ _ROLES = (
     ("causal", r"causal"),
     ("dropout", r"drop|^p$|^attn_pdrop$|^resid_pdrop$"),
     ("d_vocab", r"vocab|n(um)?_?tokens?$|^n_?symbols|num_classes|^V$|(tgt|out).*size"),
+    ("n_groups", r"kv_?heads?|n_?kv|key_value_heads|(query|kv|num|n)_?groups$|^groups$"),
+    ("d_head", r"^d_?k$|^d_?v$|^dk$|^dv$|head_?(dim|size)|^d_?head$|dim_?head|d_?h$"),
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
-    ("d_head", r"^d_?k$|^d_?v$|^dk$|^dv$|head_?(dim|size)|^d_?head$|dim_?head|d_?h$"),
     ("n_ctx", r"max|ctx|context|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
+    ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),
     ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
     ("base", r"base|theta"),
     ("bias", r"bias"),
@@ -38,6 +40,7 @@ _ROLES = (
 _ATTRIBUTES = {
     "d_model": ("d_model", "n_embd", "embed_dim", "hidden_size", "dim", "emb_dim", "d_in", "d_out"),
     "n_heads": ("n_heads", "n_head", "num_heads", "num_attention_heads", "heads", "h"),
+    "n_groups": ("n_kv_heads", "n_kv_head", "num_kv_heads", "num_key_value_heads", "n_groups", "num_groups"),
     "n_layers": ("n_layers", "n_layer", "num_layers", "num_hidden_layers", "depth"),
     "d_vocab": ("d_vocab", "vocab_size"),
     "n_ctx": ("n_ctx", "block_size", "context_length", "max_len", "max_seq_len", "seq_len", "max_position_embeddings"),
@@ -67,7 +70,7 @@ def guess(described: Described) -> str:
             found = {"attention": "module", "attn": "module", "pos": "positions", "rotary": "positions"}
             if word:
                 return found.get(word.group(), "decoder")
-            if len(called) == 1:
+            if len([each for each in described.called_with if not each.optional]) == 1:
                 return "decoder" if role(called[0], ("tokens",)) else "module"
         settings = [role(each, ("d_vocab", "n_heads", "n_ctx", "d_model")) for each in made]
         if "d_vocab" in settings:
@@ -82,6 +85,8 @@ def guess(described: Described) -> str:
             return "module" if "d_model" in settings else "attention"
         if "n_ctx" in settings:
             return "positions"
+        if re.search(r"attention|attn|head", name):
+            return "module"
     else:
         if three:
             return "attention"

@@ -1,4 +1,4 @@
-"""What is said about a piece of code: right or wrong, in sentences, and as plain values for programs.
+"""What is said about a piece of code: right, wrong or not decided, in sentences, and as plain values for programs.
 
 Whoever shows a verdict needs no PyTorch.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-RIGHT, WRONG, NOT_RUN = 0, 1, 2
+RIGHT, WRONG, NOT_RUN, UNDECIDED = 0, 1, 2, 3
 """Exit codes."""
+WORDS = ("right", "wrong", "not run", "not decided")
+"""What each is called."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Verdict:
     """The name of the mistake in the gallery that gives the same results; empty where there is none."""
     wrong: tuple[str, ...] = ()
     """What is wrong, most telling first."""
+    undecided: str = ""
+    """What was not compared, so that nothing wrong is not yet right, and what would decide it; empty where it was."""
     conventions: tuple[str, ...] = ()
     """How the code writes what others write otherwise."""
     notes: tuple[str, ...] = ()
@@ -66,17 +70,19 @@ class Verdict:
 
     @property
     def code(self) -> int:
-        """The exit code: 0 right, 1 wrong, 2 could not be run."""
-        return NOT_RUN if self.not_run else WRONG if self.wrong else RIGHT
+        """The exit code: 0 right, 1 wrong, 2 could not be run, 3 not decided."""
+        if self.not_run:
+            return NOT_RUN
+        return WRONG if self.wrong else UNDECIDED if self.undecided else RIGHT
 
     @property
     def word(self) -> str:
-        return ("right", "wrong", "not run")[self.code]
+        return WORDS[self.code]
 
     @property
     def headline(self) -> str:
         """The first sentence alone."""
-        return self.not_run or (self.wrong[0] if self.wrong else "Right.")
+        return self.not_run or (self.wrong[0] if self.wrong else self.undecided or "Right.")
 
     def values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -98,8 +104,39 @@ class Verdict:
     def text(self) -> str:
         """As one reads it in a terminal."""
         what = f"{self.file}{f':{self.name}' if self.name else ''}{f' ({self.kind})' if self.kind else ''}"
-        lines = [f"{what}: {self.word}", *(f"  {each}" for each in ([self.not_run] if self.not_run else self.wrong))]
+        reasons = [each for each in (self.not_run, *self.wrong, self.undecided) if each]
+        lines = [f"{what}: {self.word}", *(f"  {each}" for each in reasons)]
         for title, group in (("Conventions", self.conventions), ("Notes", self.notes), ("Tried", self.tried)):
             if group:
                 lines += [f"{title}:", *(f"  {each}" for each in group)]
         return "\n".join(lines)
+
+
+def of_many(verdicts: Iterable[Verdict]) -> int:
+    """The exit code of a folder: 1 where any file is wrong, else 3 where any is not decided, else 2, else 0."""
+    codes = {each.code for each in verdicts}
+    return next((code for code in (WRONG, UNDECIDED, NOT_RUN) if code in codes), RIGHT)
+
+
+def together(verdicts: Sequence[Verdict], left: Sequence[str], seconds: float) -> Verdict:
+    """One verdict on several definitions of a file; `left` are the names of those that were not recognised."""
+    words = [f"Not checked, for its names do not say what it is, or it cannot be run: {name}." for name in left]
+    if len(verdicts) == 1:
+        (only,) = verdicts
+        return dataclasses.replace(only, notes=(*only.notes, *words), seconds=seconds)
+    worst = next((one for one in verdicts if one.wrong), verdicts[0])
+
+    def gathered(part: str) -> tuple[str, ...]:
+        return tuple(f"{one.name}: {each}" for one in verdicts for each in getattr(one, part))
+
+    return dataclasses.replace(
+        worst,
+        name=", ".join(one.name for one in verdicts),
+        kind=", ".join(dict.fromkeys(one.kind for one in verdicts)),
+        wrong=gathered("wrong"),
+        undecided=" ".join(f"{one.name}: {one.undecided}" for one in verdicts if one.undecided),
+        conventions=gathered("conventions"),
+        notes=(*gathered("notes"), *words),
+        tried=gathered("tried"),
+        seconds=seconds,
+    )

@@ -31,7 +31,8 @@ def check(
     It takes a function of query, key, value and mask, a class of multi-head attention, a positional encoding, a
     function that makes a mask, the class of a whole decoder, or a function that cuts tokens into inputs and targets.
     Conventions are recognised and named: True = seen or hidden, one packed layer or three, batch or position first.
-    The exit code is 0 for right, 1 for wrong, and 2 where the code could not be run; of a folder it is the largest.
+    The exit code is 0 for right, 1 for wrong, 2 where the code could not be run, and 3 where nothing is wrong and not
+    all was compared; of a folder it is 1 where any file is wrong, else 3, else 2, else 0.
 
     The code runs in a process of its own, with limits on time, memory and printed text. On Linux it can start no other
     process, use no network, write only into a temporary folder, and read only Python, the system's libraries and its
@@ -74,11 +75,12 @@ def check(
 
 
 def _many(folder: Path, name: str, kind: str, limits: Limits, json_: bool) -> int:
-    """Check a folder: a line for each file, sorted at the end; the largest exit code."""
+    """Check a folder: a line for each file, sorted at the end; the exit code of all."""
     from rich.console import Console
     from rich.table import Table
 
     from transformer.checking.check import check_many
+    from transformer.checking.verdict import WORDS, of_many
 
     found = []
     with Console(stderr=True).status("checking …") as status:
@@ -92,9 +94,9 @@ def _many(folder: Path, name: str, kind: str, limits: Limits, json_: bool) -> in
         for verdict in sorted(found, key=lambda each: each.file):
             table.add_row(*(_plain(each) for each in (verdict.file, verdict.kind, verdict.word, verdict.headline)))
         Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
-        counts = {word: sum(each.word == word for each in found) for word in ("right", "wrong", "not run")}
-        print(", ".join(f"{number} {word}" for word, number in counts.items()))
-    return max(verdict.code for verdict in found)
+        counts = {word: sum(each.word == word for each in found) for word in WORDS}
+        print(", ".join(f"{number} {word}" for word, number in counts.items() if number or word != "not decided"))
+    return of_many(found)
 
 
 def _plain(text: str) -> str:

@@ -79,6 +79,31 @@ def mean_weights(q, k, v, mask=None):
     return weights @ v, weights.mean(1)
 
 
+def causal_attention(q, k, v):
+    return attend(q, k, v, None)
+
+
+def adds_ones_and_zeros(q, k, v, mask=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return (scores if mask is None else scores + mask.float()).softmax(-1) @ v
+
+
+def adds_any_mask(q, k, v, mask=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return (scores if mask is None else scores + mask).softmax(-1) @ v
+
+
+def always_drops_weights(q, k, v, mask=None):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = nn.functional.dropout((scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1), 0.2)
+    return weights @ v, weights
+
+
+def other_weights_where_asked(q, k, v, mask=None, return_weights=False):
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    return (attend(q, k, v, mask), weights) if return_weights else attend(q, k, v, mask)
+
+
 def hiding_with(hide):
     def attention(q, k, v, mask=None):
         return attend(q, k, v, mask, hide)
@@ -87,6 +112,10 @@ def hiding_with(hide):
 
 
 NOTES = [
+    (
+        adds_any_mask,
+        "A mask of truth values, or of ones and zeros, is added to the scores as well, and hides nothing: ",
+    ),
     (own_precision, "In float16 the output is float32: something in the code has a precision of its own."),
     (softmax_that_overflows, "Scores beyond 100 give NaN: "),
     (mean_weights, "The weights that it returns are the mean over the heads, not those of each head."),
@@ -120,6 +149,119 @@ class MixesTheBatch(modules.GroupedQueries):
 class AlwaysDrops(modules.PackedByHead):
     def forward(self, hidden_states, mask=None):
         return nn.functional.dropout(super().forward(hidden_states, mask), 0.5)
+
+
+class MaskedAttention(nn.Module):
+    """Four layers and no mask; what happens between is what is wrong."""
+
+    def __init__(self, dim, heads=8, dim_head=None):
+        super().__init__()
+        self.heads, inner = heads, heads * (dim_head or dim // heads)
+        self.qkv, self.last = nn.Linear(dim, 3 * inner, bias=False), nn.Linear(inner, dim)
+
+    def mix(self, q, k, v):
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        return self.last(self.mix(q, k, v).transpose(1, 2).flatten(2))
+
+
+class CausalUnscaled(MaskedAttention):
+    def mix(self, q, k, v):
+        scores = q @ k.mT
+        return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -1e9).softmax(-1) @ v
+
+
+class OverQueries(MaskedAttention):
+    def mix(self, q, k, v):
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -1e9).softmax(-2) @ v
+
+
+class HeadOfAnotherScale(nn.Module):
+    """One head, as wide as it is told; x is as wide as its own module says."""
+
+    def __init__(self, head_size):
+        super().__init__()
+        self.key, self.query, self.value = (nn.Linear(20, head_size, bias=False) for _ in range(3))
+
+    def forward(self, x):
+        return (self.query(x) @ self.key(x).mT * x.shape[-1] ** -0.5).softmax(-1) @ self.value(x)
+
+
+class ForgetsItsMask(modules.CausalSelfAttention):
+    def forward(self, x, need_weights=False):
+        if not need_weights:
+            return super().forward(x)
+        q, k, v = (part.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for part in self.c_attn(x).chunk(3, -1))
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+        return self.c_proj((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+class TiledHeads(nn.Module):
+    def __init__(self, d_model, n_heads, num_groups=2):
+        super().__init__()
+        self.h, self.g, self.d = n_heads, num_groups, d_model // n_heads
+        self.q, self.o = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+        self.kv = nn.Linear(d_model, 2 * num_groups * self.d)
+
+    def forward(self, x):
+        q = self.q(x).unflatten(-1, (self.h, self.d)).transpose(1, 2)
+        both = (part.unflatten(-1, (self.g, self.d)).transpose(1, 2) for part in self.kv(x).chunk(2, -1))
+        k, v = (part.repeat(1, self.h // self.g, 1, 1) for part in both)
+        return self.o(((q @ k.mT / self.d**0.5).softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class ThreeTimesTheResidual(modules.NormAndResidualInside):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask) + x * x.sign()
+
+
+class CosineScores(modules.GroupedQueries):
+    """Queries and keys are normalised: another formula, and not known to be wrong."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__(d_model, n_heads)
+        self.q_norm = nn.LayerNorm(d_model // n_heads)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        q = self.q_norm(self.q_proj(x).view(B, T, self.h, self.d_k)).transpose(1, 2)
+        k, v = self.k_proj(x).unsqueeze(1), self.v_proj(x).unsqueeze(1)
+        return self.out_proj(modules.attention(q, k, v)[0].transpose(1, 2).reshape(B, T, C))
+
+
+class Convolved(nn.Module):
+    """Its projections read three tokens each: none is a layer of x."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.qkv, self.heads = nn.Conv1d(d_model, 3 * d_model, 3, padding=1), n_heads
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x.mT).mT.chunk(3, -1))
+        return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+class OneMatrixForTheScores(nn.Module):
+    """Queries and keys share one matrix, and softmax runs over the queries, behind a mask."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.scores, self.values = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        scores = self.scores(x) @ x.mT / 10
+        return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -1e9).softmax(-2) @ self.values(x)
+
+
+class CutByTheFirstAxis(tables.PositionalEncoding):
+    def __init__(self, d_model, max_len=64):
+        super().__init__(d_model, 0.0, max_len)
+
+    def forward(self, x):
+        return x + self.pe[0, : x.shape[0], None]
 
 
 # --- positions, masks, decoders
@@ -180,6 +322,7 @@ def shifted_targets(tokens):
 
 
 NOTES += [
+    (CutByTheFirstAxis, "The table is cut by the first axis of x. Where x is [batch, position, d_model] nothing fails"),
     (NoBuffer, "In bfloat16 the output is not bfloat16: `register_buffer` lets the table move with the module."),
     (Probabilities, "It returns probabilities; `cross_entropy` takes logits, before the softmax."),
 ]
@@ -194,6 +337,20 @@ WRONG = [
     (UnusedWeight, "No gradient reaches the weight unused.weight: it takes no part in the output."),
     (MixesTheBatch, "The sequences of a batch mix: "),
     (AlwaysDrops, ""),
+    (causal_attention, "Its name says causal, and every query sees every key, the later ones too."),
+    (adds_ones_and_zeros, "The mask is made numbers (`.float()`) and added to the scores, so ones and zeros hide "),
+    (always_drops_weights, "Two calls with the same inputs differ: dropout is on at all times."),
+    (always_drops_weights, "The weights that it returns are those after dropout: they do not add up to 1."),
+    (other_weights_where_asked, "With return_weights=True the weights that it returns differ by up to "),
+    (MaskedAttention, "Its name says masked, and every query sees every key, the later ones too."),
+    (CausalUnscaled, "The scale is missing. "),
+    (CausalUnscaled, "The scores are not divided at all; they should be divided by √d_head = √4."),
+    (OverQueries, "Softmax runs over the queries. "),
+    (OverQueries, "Softmax runs over dimension 2, the queries; it should run over the keys, the last."),
+    (HeadOfAnotherScale, "The scores are divided by 4.472; they should be divided by √d_head = √8."),
+    (ForgetsItsMask, "With need_weights=True the output differs from the reference by up to "),
+    (TiledHeads, "Keys and values are tiled over the heads that share them (0 1 0 1 …): "),
+    (OneMatrixForTheScores, "Equal tokens give different outputs: the weights of a query do not add up to 1 over "),
     (WholeTable, "It takes no sequence that is shorter than the longest."),
     (LengthOfTheBatch, "It takes the length from the batch: x.shape[0] for x.shape[1]."),
     (causal_up_to_seven, "For 8 positions the mask is not causal."),
@@ -221,6 +378,20 @@ def test_a_fault_is_found(code, sentence):
     listed = tuple(each for fault, each in WRONG if fault is code)
     assert code in MORE or all(each.startswith(listed) for each in findings.wrong)
     assert code not in MISTAKES or findings.mistake == MISTAKES[code]
+
+
+UNDECIDED = [
+    (ThreeTimesTheResidual, "What its last layer gives is right, and what it returns is something else"),
+    (CosineScores, "What follows was not compared."),
+    (Convolved, "Its queries, keys and values were not found, so its output was compared with no reference: "),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), UNDECIDED)
+def test_what_was_compared_with_nothing_is_not_decided(code, words):
+    findings = found(code)
+    assert findings.wrong == []
+    assert words in findings.undecided
 
 
 @pytest.mark.parametrize(("code", "sentence"), NOTES)

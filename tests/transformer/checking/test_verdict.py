@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 
-from transformer.checking.verdict import NOT_RUN, RIGHT, WRONG, Stage, Verdict
+from transformer.checking.verdict import NOT_RUN, RIGHT, UNDECIDED, WRONG, Stage, Verdict, of_many
 
 FOUND = Verdict(
     "mine.py",
@@ -39,9 +39,23 @@ def test_a_difference_without_a_number_is_none():
 
 
 def test_its_code_and_its_word():
-    verdicts = Verdict("a.py"), FOUND, Verdict("a.py", not_run="No.", wrong=("Wrong.",))
-    assert [each.code for each in verdicts] == [RIGHT, WRONG, NOT_RUN]
-    assert [each.word for each in verdicts] == ["right", "wrong", "not run"]
+    verdicts = [
+        Verdict("a.py"),
+        FOUND,
+        Verdict("a.py", not_run="No.", wrong=("W.",)),
+        Verdict("a.py", undecided="Why."),
+    ]
+    assert [each.code for each in verdicts] == [RIGHT, WRONG, NOT_RUN, UNDECIDED]
+    assert [each.word for each in verdicts] == ["right", "wrong", "not run", "not decided"]
+    assert verdicts[3].text() == "a.py: not decided\n  Why."
+    assert dataclasses.replace(FOUND, undecided="Why.").code == WRONG
+
+
+def test_a_folder_is_wrong_before_it_is_not_decided_before_it_is_not_run():
+    order = {WRONG: Verdict("a.py", wrong=("W.",)), UNDECIDED: Verdict("a.py", undecided="Why.")}
+    order |= {NOT_RUN: Verdict("a.py", not_run="No."), RIGHT: Verdict("a.py")}
+    for place, code in enumerate(order):
+        assert of_many([*[*order.values()][:place:-1], order[code]]) == code
 
 
 def test_it_is_read_without_pytorch():

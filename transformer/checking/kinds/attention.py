@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer.attention import scaled_dot_product_attention
-from transformer.checking import signatures, stages
+from transformer.checking import laws, signatures, stages
 from transformer.checking.bench import Answer, Bench, Described, weighing
-from transformer.checking.conventions import LAYOUTS, MASK_FORMS, SEEN, Layout, MaskForm, laid_out
+from transformer.checking.conventions import ADDED, LAYOUTS, MASK_FORMS, ONES, SEEN, Layout, MaskForm, laid_out
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, mistakes, of_another_precision, same, unlike
 from transformer.mistakes import AttentionMistake
@@ -30,6 +31,10 @@ SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}
 """What a class may need; there the scale is a temperature, which divides."""
 
 
+TOP_LEFT, BOTTOM_RIGHT = "the first query sees the first key alone", "the last query sees all keys"
+BUILT_IN = (TOP_LEFT, BOTTOM_RIGHT)
+
+
 @dataclass(frozen=True)
 class Trial:
     """Queries, keys and values [batch, head, position, d_head], and what is seen: [batch, 1, query, key] or all."""
@@ -38,11 +43,6 @@ class Trial:
     key: Tensor
     value: Tensor
     seen: Tensor | None = None
-
-    @property
-    def results(self) -> tuple[Tensor, Tensor]:
-        """Output and pattern of the reference."""
-        return scaled_dot_product_attention(self.query, self.key, self.value, self.seen)
 
     def times(self, factor: float) -> Trial:
         """The same with longer queries, so with larger scores."""
@@ -77,10 +77,26 @@ class Convention:
     layout: Layout
     form: MaskForm = SEEN
     axes: str = "full"
+    built_in: str = ""
+    """How the code's own causal mask lies where there are fewer queries than keys, one of BUILT_IN; "" without one."""
 
     def read(self, tensor: Tensor) -> Tensor:
         """What the reference gives for all that this hands over: a matrix is one head of one sequence."""
         return tensor[:1, :1] if self.layout.axes == 2 else tensor
+
+    def seen(self, trial: Trial) -> Tensor | None:
+        """What is seen in all, [batch, 1, query, key], the code's own causal mask included; None where that is all."""
+        if not self.built_in:
+            return trial.seen
+        queries, keys = trial.query.shape[2], trial.key.shape[2]
+        last = keys - queries if self.built_in == BOTTOM_RIGHT else 0
+        own = torch.ones(len(trial.query), 1, queries, keys, dtype=torch.bool).tril(last)
+        return own if trial.seen is None else trial.seen & own
+
+    def results(self, trial: Trial) -> tuple[Tensor, Tensor]:
+        """Output and pattern of the reference."""
+        output, pattern = scaled_dot_product_attention(trial.query, trial.key, trial.value, self.seen(trial))
+        return self.read(output), self.read(pattern)
 
 
 class Student:
@@ -89,8 +105,10 @@ class Student:
     def __init__(self, bench: Bench, described: Described) -> None:
         self.bench = bench
         self.places = signatures.places(described.called_with, ROLES, DEFAULTS)
+        self.flags = laws.flags(described.called_with)
         self.needed = {each.name for each in described.called_with if not each.optional}
         self.masks = "mask" in self.places
+        """Does it read a mask?"""
         self.mask = "one" if self.masks else ""
         if described.is_class:
             bench.make(signatures.settings(described, SETTINGS))
@@ -99,17 +117,21 @@ class Student:
         """Is there a parameter for this that must be given?"""
         return self.places.get(one) in self.needed
 
-    def ask(self, trial: Trial, convention: Convention, **options: Any) -> Answer:
-        """What the code answers. Raises Refused."""
+    def ask(
+        self, trial: Trial, convention: Convention, flags: Mapping[str, bool] = MappingProxyType({}), **options: Any
+    ) -> Answer:
+        """What the code answers, with some of its `flags` set. Raises Refused."""
         layout = convention.layout
         given: dict[str, Any] = {one: layout.write(getattr(trial, one)) for one in ROLES[:3]}
         seen = trial.seen
         if seen is None and self.needs("mask"):
             seen = torch.ones(len(trial.query), 1, trial.query.shape[2], trial.key.shape[2], dtype=torch.bool)
-        if seen is not None and self.masks:
+        if seen is not None and "mask" in self.places:
             given["mask"] = laid_out(convention.form.write(seen), layout, convention.axes, trial.query.shape[1])
         given |= {one: value for one, value in DEFAULTS.items() if self.needs(one)}
-        return self.bench.call(list(given.values()), [self.places.get(one, "") for one in given], **options)
+        named = {self.places.get(one, ""): value for one, value in given.items() if one not in ROLES[:3]} | dict(flags)
+        arguments = [*(given[one] for one in ROLES[:3]), *named.values()]
+        return self.bench.call(arguments, [*(self.places.get(one, "") for one in ROLES[:3]), *named], **options)
 
     def run(self, trial: Trial, convention: Convention, **options: Any) -> Tensor:
         """The output, [batch, head, query, d_head]. Raises Refused where none of the tensors has its shape."""
@@ -118,7 +140,7 @@ class Student:
     def output(self, answer: Answer, trial: Trial, convention: Convention) -> tuple[Tensor, Tensor | None]:
         """The output, and the pattern as it comes, if it does."""
         layout = convention.layout
-        wanted = layout.write(trial.results[0]).shape
+        wanted = layout.write(trial.query).shape
         place = next((place for place, value in enumerate(answer.values) if value.shape == wanted), None)
         if place is None:
             shapes = " and ".join(str(list(value.shape)) for value in answer.values[:3])
@@ -130,7 +152,7 @@ class Student:
 
     def differs(self, trial: Trial, convention: Convention, words: str) -> str:
         """The sentence that the output is not the reference's; empty where it is."""
-        return unlike(self.run(trial, convention), convention.read(trial.results[0]), words)
+        return unlike(self.run(trial, convention), convention.results(trial)[0], words)
 
 
 def judge(bench: Bench, described: Described) -> Findings:
@@ -138,6 +160,8 @@ def judge(bench: Bench, described: Described) -> Findings:
     findings, student = Findings(), Student(bench, described)
     plain, masked = trial(2, 3, 5, 5, seed=1), trial(2, 3, 5, 5, mask="one", seed=2)
     convention, right = _layout(student, plain, findings)
+    if right and convention.built_in:
+        convention = _aligned(student, convention, findings)
     if student.masks:
         convention, right_masked = _mask_form(student, masked, convention, findings)
         right = right and right_masked
@@ -145,14 +169,40 @@ def judge(bench: Bench, described: Described) -> Findings:
     asked = masked if student.masks else plain
     if right:
         _say_mask(findings, convention, student)
+        if student.masks and convention.form is ADDED:
+            _say_numbers(findings, student, convention, asked)
         findings.divergence = _compare(student, convention, asked)
         _edges(findings, student, convention)
+        _paths(findings, student, convention)
+        if not convention.built_in:
+            switch = any(student.flags.values())
+            laws.require_causal(described.name, findings, takes_mask=student.masks, switch=switch)
     else:
         _name(findings, student, convention, asked)
+        _drops(findings, student, convention, asked)
     return findings
 
 
 # --- conventions
+
+
+def _aligned(student: Student, convention: Convention, findings: Findings) -> Convention:
+    """The same, with the way in which the causal mask that is built in lies where queries are fewer than keys."""
+    findings.tried.append("a causal mask of its own, with fewer queries than keys")
+    each = trial(2, 3, 4, 7, seed=19)
+    for built_in in BUILT_IN:
+        one = dataclasses.replace(convention, built_in=built_in)
+        try:
+            found = student.run(each, one)
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            break
+        if same(found, one.results(each)[0]):
+            findings.conventions.append(f"The causal mask is built in; where queries are fewer than keys, {built_in}.")
+            return one
+    findings.conventions.append("The causal mask is built in.")
+    return convention
 
 
 def _layout(student: Student, plain: Trial, findings: Findings) -> tuple[Convention, bool]:
@@ -176,18 +226,20 @@ def _layout(student: Student, plain: Trial, findings: Findings) -> tuple[Convent
                     raise
                 refusals.append(refused)
                 continue
-            if same(found, convention.read(plain.results[0])):
-                return convention, True
+            for built_in in ("", TOP_LEFT):  # on a square both lie alike
+                one = dataclasses.replace(convention, built_in=built_in)
+                if same(found, one.results(plain)[0]):
+                    return one, True
             runs.append(convention)
     if not runs:
         raise Refused(str(refusals[0]), fatal=True)
     return runs[0], False
 
 
-def _masked(student: Student, masked: Trial, layout: Layout) -> Iterator[tuple[Convention, Tensor]]:
+def _masked(student: Student, masked: Trial, plain: Convention) -> Iterator[tuple[Convention, Tensor]]:
     """What the code answers under each way to write a mask that it takes."""
-    for form, axes in itertools.product(MASK_FORMS, layout.mask_axes):
-        convention = Convention(layout, form, axes)
+    for form, axes in itertools.product(MASK_FORMS, plain.layout.mask_axes):
+        convention = dataclasses.replace(plain, form=form, axes=axes)
         try:
             yield convention, student.run(masked, convention)
         except Refused as refused:
@@ -198,33 +250,85 @@ def _masked(student: Student, masked: Trial, layout: Layout) -> Iterator[tuple[C
 def _mask_form(student: Student, masked: Trial, plain: Convention, findings: Findings) -> tuple[Convention, bool]:
     """The way to write a mask in which the code is right; else the one in which it is least far from it."""
     findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
-    best = (math.inf, plain)
-    for convention, found in _masked(student, masked, plain.layout):
-        expected = convention.read(masked.results[0])
+    best, read = (math.inf, plain), False
+    for convention, found in _masked(student, masked, plain):
+        expected = convention.results(masked)[0]
         if same(found, expected):
             return convention, True
+        read = read or not same(found, convention.results(dataclasses.replace(masked, seen=None))[0])
         best = min(best, (difference(found, expected), convention), key=lambda each: each[0])
+    if plain.built_in and not read:
+        findings.notes.append("It takes a mask and never reads it: its own causal mask alone hides.")
+        student.masks, student.mask = False, ""
+        return plain, True
     return best[1], False
 
 
 def _say_mask(findings: Findings, convention: Convention, student: Student) -> None:
     if not student.masks:
-        findings.notes.append("The code takes no mask: only attention without one was checked.")
+        if not convention.built_in:
+            findings.notes.append("The code takes no mask: only attention without one was checked.")
         return
     findings.conventions.append(f"Mask: {convention.form.words}.")
     if convention.axes == "batch":
         findings.conventions.append("The mask has the axes [batch, query, key]; the code adds the axis of the heads.")
 
 
+def _say_numbers(findings: Findings, student: Student, convention: Convention, asked: Trial) -> None:
+    """What a mask of truth values, or of ones and zeros, does that is added to the scores: nothing."""
+    assert asked.seen is not None
+    scores = asked.query @ asked.key.transpose(-2, -1) / math.sqrt(D) + asked.seen.float()
+    added = convention.read(scores.softmax(-1) @ asked.value)
+    for form in (SEEN, ONES):
+        try:
+            answer = student.ask(asked, dataclasses.replace(convention, form=form), record=True)
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        if not same(student.output(answer, asked, convention)[0], added):
+            continue
+        mask = f"input {len(ROLES) - 1}"
+        if form is SEEN and any(step.name == "float" and mask in step.sources for step in answer.steps):
+            findings.wrong.append(
+                "The mask is made numbers (`.float()`) and added to the scores, so ones and zeros hide nothing: give "
+                "hidden scores −inf with `masked_fill`."
+            )
+        else:
+            findings.notes.append(
+                "A mask of truth values, or of ones and zeros, is added to the scores as well, and hides nothing: hand "
+                "over 0 and −inf."
+            )
+        return
+
+
 # --- what is wrong
+
+
+def _drops(findings: Findings, student: Student, convention: Convention, asked: Trial) -> None:
+    """Are weights dropped at random, at all times?"""
+    answers = [student.ask(asked, convention, seed=seed, record=True) for seed in (0, 1)]
+    first, second = (student.output(each, asked, convention) for each in answers)
+    if same(first[0], second[0]):
+        return
+    findings.mistake = ""
+    pattern = first[1]
+    dropped = any("dropout" in step.name for step in answers[0].steps)
+    sums = pattern is not None and not same(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
+    words = "Two calls with the same inputs differ: " + (
+        "dropout is on at all times. Switch it off outside training." if dropped else "is dropout on?"
+    )
+    more = "The weights that it returns are those after dropout: they do not add up to 1." if dropped and sums else ""
+    findings.wrong[:] = [each for each in (words, more) if each]
 
 
 def _name(findings: Findings, student: Student, convention: Convention, asked: Trial) -> None:
     """Which mistake is it, and at which stage does it first differ?"""
-    layout = convention.layout
-    answers = list(_masked(student, asked, layout)) if student.masks else [(convention, student.run(asked, convention))]
-    right = convention.read(asked.results[0])
-    every = torch.ones(2, 1, 5, 5, dtype=torch.bool) if asked.seen is None else asked.seen
+    answers = (
+        list(_masked(student, asked, convention)) if student.masks else [(convention, student.run(asked, convention))]
+    )
+    right, seen = convention.results(asked)[0], convention.seen(asked)
+    every = torch.ones(2, 1, 5, 5, dtype=torch.bool) if seen is None else seen
     named = None
     for each in mistakes(AttentionMistake):
         wrong = convention.read(each.wrong(asked.query, asked.key, asked.value, every)[0])
@@ -244,7 +348,8 @@ def _compare(student: Student, convention: Convention, asked: Trial) -> stages.D
     """The code's steps beside the stages of the reference."""
     answer = student.ask(asked, convention, record=True)
     query, key, value = (convention.read(each) for each in (asked.query, asked.key, asked.value))
-    reference = stages.of_attention(query, key, value, None if asked.seen is None else asked.seen[: len(query)])
+    seen = convention.seen(asked)
+    reference = stages.of_attention(query, key, value, None if seen is None else seen[: len(query)])
     return stages.compare(answer.steps, student.output(answer, asked, convention)[0], reference)
 
 
@@ -259,10 +364,17 @@ def _edges(findings: Findings, student: Student, convention: Convention) -> None
         each = trial(*shape, mask=mask, seed=seed).times(factor)
         findings.try_it(words, lambda: student.differs(each, convention, words))
 
+    def unequal(queries: int, keys: int) -> str:
+        words = f"{queries} queries and {keys} keys"
+        return student.differs(trial(2, 3, queries, keys, mask=mask, seed=queries + 1), convention, words)
+
     case("one sequence", 1, 3, 5, 5, seed=3)
     case("one head", 2, 1, 4, 4, seed=4)
-    case("4 queries and 7 keys", 2, 3, 4, 7, seed=5)
-    case("7 queries and 4 keys", 2, 3, 7, 4, seed=6)
+    if convention.built_in:  # written for a sequence that looks at itself; how it lies elsewhere is a convention
+        findings.look_at("4 queries and 7 keys", partial(unequal, 4, 7))
+    else:
+        case("4 queries and 7 keys", 2, 3, 4, 7, seed=5)
+        case("7 queries and 4 keys", 2, 3, 7, 4, seed=6)
     case("one token", 2, 3, 1, 1, mask="", seed=7)
     case("50 positions", 1, 1, 50, 50, seed=8)
     case("large scores", 2, 3, 5, 5, seed=11, factor=8)
@@ -294,7 +406,8 @@ def _gradients(student: Student, convention: Convention, trial: Trial) -> str:
     layout = convention.layout
     own = [layout.write(each).clone().requires_grad_() for each in (trial.query, trial.key, trial.value)]
     batch, heads = convention.read(trial.query).shape[:2]
-    seen = None if trial.seen is None else trial.seen[:batch]
+    seen = convention.seen(trial)
+    seen = None if seen is None else seen[:batch]
     query, key, value = (layout.read(each, batch, heads) for each in own)
     output = layout.write(scaled_dot_product_attention(query, key, value, seen)[0])
     if answer.values[0].shape != output.shape:
@@ -324,7 +437,7 @@ def _pattern(findings: Findings, student: Student, convention: Convention) -> st
     _, pattern = student.output(student.ask(each, convention), each, convention)
     if pattern is None:
         return ""
-    expected = convention.read(each.results[1])
+    expected = convention.results(each)[1]
     if same(pattern, expected.mean(1)) and expected.shape[1] > 1:
         findings.notes.append("The weights that it returns are the mean over the heads, not those of each head.")
         return ""
@@ -336,10 +449,11 @@ def _pattern(findings: Findings, student: Student, convention: Convention) -> st
 
 
 def _half(student: Student, convention: Convention, trial: Trial, precision: torch.dtype, name: str) -> str:
-    found = student.run(trial, convention, precision=name)
-    if found.dtype == torch.float64:  # NumPy
-        return ""
-    expected = convention.read(trial.results[0])
+    answer = student.ask(trial, convention, precision=name)
+    if answer.array:
+        return ""  # NumPy computes in precisions of its own
+    found = student.output(answer, trial, convention)[0]
+    expected = convention.results(trial)[0]
     return of_another_precision(found, precision) or unlike(found.float(), expected, name, precision)
 
 
@@ -347,7 +461,7 @@ def _nothing(student: Student, convention: Convention) -> str:
     each = trial(2, 3, 5, 5, mask="one", seed=18)
     assert each.seen is not None
     each.seen[:, :, 2] = False
-    found, expected = student.run(each, convention), convention.read(each.results[0])
+    found, expected = student.run(each, convention), convention.results(each)[0]
     others = [0, 1, 3, 4]
     if not same(found[:, :, others], expected[:, :, others]):
         return "A query that may see nothing changes the output of other queries."
@@ -363,3 +477,35 @@ def _finite(student: Student, convention: Convention, trial: Trial) -> str:
     if bool(student.run(trial, convention).isfinite().all()):
         return ""
     return "Scores beyond 100 give NaN: subtract the largest score of a row before `exp`, or use `torch.softmax`."
+
+
+# --- every path that a flag opens
+
+
+def _paths(findings: Findings, student: Student, convention: Convention) -> None:
+    """Each flag of the code, on and off: what it opens is judged like the path without it."""
+    for flag, causal in student.flags.items():
+        for value in (True, False):
+            words = f"{flag}={value}"
+            findings.try_it(words, partial(_path, student, convention, {flag: value}, words, causal=causal))
+
+
+def _path(student: Student, plain: Convention, flags: Mapping[str, bool], words: str, *, causal: bool) -> str:
+    each = trial(2, 3, 5, 5, mask="" if causal else student.mask, seed=20)
+    convention = plain
+    if causal:
+        convention = dataclasses.replace(plain, built_in=TOP_LEFT if all(flags.values()) else "")
+    try:
+        answers = [student.ask(each, convention, flags, seed=seed) for seed in (0, 1)]
+        (output, pattern), (again, _) = (student.output(answer, each, convention) for answer in answers)
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return ""  # a path that wants more than attention does, such as a cache
+    if not same(output, again):
+        return ""  # dropout of a training
+    expected, weights = convention.results(each)
+    if (differs := unlike(output, expected, words)) or pattern is None or pattern.numel() != weights.numel():
+        return differs
+    gap = difference(pattern.reshape(weights.shape), weights)
+    return f"With {words} the weights that it returns differ by up to {gap:.3g}." if gap > 1e-4 else ""

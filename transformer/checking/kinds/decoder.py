@@ -27,6 +27,7 @@ DEFAULTS = {"flag": False, "causal": True, "memory": None, "dropout": 0.0}
 SETTINGS = {
     "d_model": D_MODEL,
     "n_heads": HEADS,
+    "n_groups": 1,
     "n_layers": 2,
     "d_vocab": D_VOCAB,
     "d_ff": 2 * D_MODEL,
@@ -194,13 +195,16 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
                 break
         else:
             wrong = bool(findings.wrong)
-            diagnose(found[0], x, seen, read.after, steps, findings)
+            diagnose(found, x, seen, read.after, steps, findings)
             if wrong and not findings.mistake:
                 findings.wrong.append(findings.wrong.pop(0))  # the law that is broken says more
         _around(steps, read.after, findings)
         break
     else:
-        findings.notes.append("The attention could not be told apart: only the laws of a decoder were checked.")
+        findings.undecided = (
+            "Its attention was not found, so it was compared with no reference: only the laws of a decoder were "
+            "checked. The class of its attention, checked by itself, would decide it."
+        )
     _norms(steps, findings)
 
 

@@ -65,6 +65,8 @@ def _progress(check: Check) -> None:
 def _verdict(verdict: Explained) -> None:
     if verdict.not_run:
         st.error(plain(words.on_page(verdict.not_run)), icon=":material/error:")
+    if verdict.undecided:
+        st.info(plain(verdict.undecided), icon=":material/help:")
     if verdict.known is not None:
         st.markdown(f"**To mend it:** {plain(verdict.known.mend)}")
     if found := words.wrong(verdict):

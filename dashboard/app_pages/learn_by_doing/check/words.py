@@ -36,6 +36,7 @@ ASK = "Is your attention right? Paste it, and press Check."
 OFF = "Your code is not run here."
 UNDER_WAY = "Your check is under way."
 NOT_RUN = "Your code could not be run."
+UNDECIDED = "Not decided: nothing wrong was found, and not all was compared."
 NO_VERDICT = "Your code was not checked."
 CHANGED = "The code has changed since it was checked."
 PRIVATE = (
@@ -44,7 +45,8 @@ PRIVATE = (
 )
 HOW = (
     "The code runs in a process of its own. It is tried on unequal lengths, on batches, on one token, with masks and "
-    "in half precision. Its results are compared with the reference’s. **Right** means: right in all that was tried."
+    "in half precision. Its results are compared with the reference’s. **Right** means: right in all that was tried. "
+    "**Not decided** means: nothing wrong was found, and something could not be compared."
 )
 NO_STAGES = "Stages are compared for attention and its modules only, where the code can be followed."
 ROUNDING = "A stage is the same if its numbers are, up to rounding and the order of the axes."
@@ -59,6 +61,8 @@ def headline(verdict: Explained) -> str:
         return "Right in all that was tried."
     if verdict.word == "not run":
         return NOT_RUN
+    if verdict.word == "not decided":
+        return UNDECIDED
     first = verdict.wrong[0]
     if verdict.known is not None:
         title = verdict.known.title

@@ -107,6 +107,35 @@ def both_scaled(q, k, v, mask=None):
     return scores.softmax(-1) @ v
 
 
+def causal_by_itself(q, k, v):
+    later = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).triu(1)
+    return F.softmax((q @ k.mT / q.shape[-1] ** 0.5).masked_fill(later, -1e9), -1) @ v
+
+
+def causal_unless_told(query, key, value, is_causal=True):
+    scores, ahead = (
+        torch.einsum("...qd,...kd->...qk", query, key) / query.shape[-1] ** 0.5,
+        key.shape[-2] - query.shape[-2],
+    )
+    if is_causal:
+        scores = scores + torch.full(scores.shape[-2:], -math.inf).triu(1 + ahead)
+    return scores.softmax(-1) @ value
+
+
+def causal_only_where_told(q, k, v, mask=None, is_causal=False, need_weights=False):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if is_causal:
+        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -1e9)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    weights = scores.softmax(-1)
+    return (weights @ v, weights) if need_weights else weights @ v
+
+
+def causal_beside_a_mask_that_is_never_read(q, k, v, mask=None):
+    return causal_by_itself(q, k, v)
+
+
 class ScaledDotProductAttention(nn.Module):
     def __init__(self, temperature, attn_dropout=0.1):
         super().__init__()

@@ -218,3 +218,84 @@ class Ours(nn.Module):
 
     def forward(self, looking, looked_at, mask=None):
         return self.inner(looking, looked_at, mask)
+
+
+class OneHead(nn.Module):
+    """As in lecture notes: weights as parameters, no last layer, and a result of another width."""
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_q, self.W_k, self.W_v = (nn.Parameter(torch.rand(d_in, d_out)) for _ in range(3))
+
+    def forward(self, x):
+        scores = (x @ self.W_q) @ (x @ self.W_k).mT
+        return torch.softmax(scores / self.W_k.shape[1] ** 0.5, dim=-1) @ (x @ self.W_v)
+
+
+class EightHeadsOfItsOwn(nn.Module):
+    """It is told its width alone."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.joint, self.last = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (8, -1)).transpose(1, 2) for part in self.joint(x).chunk(3, -1))
+        return self.last((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).matmul(v).transpose(1, 2).flatten(2))
+
+
+class WiderHeads(nn.Module):
+    """Its heads together are wider than x."""
+
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads, self.fused, self.proj = heads, nn.Linear(dim, 3 * heads * 8), nn.Linear(heads * 8, dim)
+
+    def forward(self, x, mask=None):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.fused(x).chunk(3, -1))
+        return self.proj(attention(q, k, v, mask)[0].transpose(1, 2).flatten(2))
+
+
+class SharedHeadsInOneLayer(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__()
+        self.sizes = [d_model, *[n_kv_heads * d_model // n_heads] * 2]
+        self.width, self.times = d_model // n_heads, n_heads // n_kv_heads
+        self.qkv, self.proj = nn.Linear(d_model, sum(self.sizes)), nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask=None):
+        q, k, v = (each.unflatten(-1, (-1, self.width)).transpose(1, 2) for each in self.qkv(x).split(self.sizes, -1))
+        k, v = (each.repeat_interleave(self.times, 1) for each in (k, v))
+        return self.proj(attention(q, k, v, mask)[0].transpose(1, 2).flatten(2))
+
+
+class MaskOfPadding(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.inner, self.heads = nn.MultiheadAttention(embed_dim, num_heads, batch_first=True), num_heads
+
+    def forward(self, hidden_states, attention_mask=None):
+        hidden = None if attention_mask is None else attention_mask == 0
+        if hidden is not None and hidden.dim() != 2:
+            raise ValueError("the mask must be [batch, key]")
+        return self.inner(hidden_states, hidden_states, hidden_states, key_padding_mask=hidden, need_weights=False)[0]
+
+
+class NormAndResidualInside(GroupedQueries):
+    """A norm before the layers, and the input added behind them."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__(d_model, n_heads)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x, mask=None):
+        return x + super().forward(self.norm(x), mask)
+
+
+class ConfiguredAsADict(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.inner = GroupedQueries(cfg["emb_dim"], cfg["n_heads"])
+
+    def forward(self, x, mask=None):
+        return self.inner(x, mask)

@@ -1,0 +1,128 @@
+"""What a module does besides attention: a norm before it, a residual connection, a norm or a layer after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from transformer.checking.findings import same
+from transformer.checking.recording import Step
+
+EPSILONS = (1e-5, 1e-6, 1e-12, 0.0)
+"""What is added to a variance, in the norms of published code."""
+
+
+Change = Callable[[Tensor], Tensor]
+Sum = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is done to x before attention reads it, and to what attention makes of it."""
+
+    words: tuple[str, ...]
+    """Each part, as "a residual connection"."""
+    read: Change
+    write: Sum
+    """From x and what attention makes, [batch, position, d_model] each, the output."""
+
+
+def _same(x: Tensor) -> Tensor:
+    return x
+
+
+def _attended(x: Tensor, attended: Tensor) -> Tensor:
+    return attended
+
+
+ATTENTION_ALONE = Around((), _same, _attended)
+RESIDUAL, LAYER_NORM, RMS_NORM, LAYER = "a residual connection", "a LayerNorm", "an RMSNorm", "a layer after its last"
+
+
+def what_is_around(x: Tensor, attended: Tensor, output: Tensor) -> Around | None:
+    """What makes the output of x and of what attention makes of it; None where that is nothing that is known.
+
+    Gains and biases of a norm, and the weights of a layer, are read off the numbers; another norm, or a sum with
+    something else, has none that fit. All are [batch, position, d_model], with more positions than a layer has weights
+    for each of its results.
+    """
+    for words, add in (((), _attended), ((RESIDUAL,), torch.add)):
+        base = add(x, attended)
+        if same(base, output):
+            return Around(words, _same, add)
+        for name, transform in _fitted(base, output):
+            return Around((*words, name), _same, partial(_after_the_sum, add, transform))
+    for name, transform in _fitted(attended, output - x):
+        return Around((name, RESIDUAL), _same, partial(_before_the_sum, transform))
+    return None
+
+
+def _after_the_sum(add: Sum, transform: Change, x: Tensor, attended: Tensor) -> Tensor:
+    return transform(add(x, attended))
+
+
+def _before_the_sum(transform: Change, x: Tensor, attended: Tensor) -> Tensor:
+    return x + transform(attended)
+
+
+def _fitted(base: Tensor, output: Tensor) -> Iterator[tuple[str, Change]]:
+    """The norm, or else the layer, that makes one of the other."""
+    norms = list(_normalised(base, output))
+    yield from norms
+    layer = _linear(base, output)
+    if not norms and same(layer(base), output):
+        yield LAYER, layer
+
+
+def _normalised(base: Tensor, output: Tensor) -> Iterator[tuple[str, Change]]:
+    """The norm that makes one of the other."""
+    for epsilon in EPSILONS:
+        for name, normalise in ((LAYER_NORM, _standardise), (RMS_NORM, _divide_by_root)):
+            scale = _affine(normalise(base, epsilon), output)
+            if same(scale(normalise(base, epsilon)), output):
+                yield name, partial(_norm, normalise, epsilon, scale)
+                return
+
+
+def _norm(normalise: Callable[[Tensor, float], Tensor], epsilon: float, scale: Change, x: Tensor) -> Tensor:
+    return scale(normalise(x, epsilon))
+
+
+def _standardise(x: Tensor, epsilon: float) -> Tensor:
+    return _divide_by_root(x - x.mean(-1, keepdim=True), epsilon)
+
+
+def _divide_by_root(x: Tensor, epsilon: float) -> Tensor:
+    return x / (x.pow(2).mean(-1, keepdim=True) + epsilon).sqrt()
+
+
+def _affine(x: Tensor, y: Tensor) -> Change:
+    """The gain and the bias of each feature that make y of x best."""
+    flat, results = x.flatten(0, 1).double(), y.flatten(0, 1).double()
+    centred, mean = flat - flat.mean(0), results.mean(0)
+    gain = (centred * (results - mean)).sum(0) / centred.pow(2).sum(0).clamp(min=1e-12)
+    bias = mean - gain * flat.mean(0)
+    return lambda x: (x.double() * gain + bias).float()
+
+
+def _linear(x: Tensor, y: Tensor) -> Change:
+    """The layer that makes y of x best, by least squares."""
+    flat = x.flatten(0, 1).double()
+    rows = torch.cat([flat, torch.ones(len(flat), 1, dtype=torch.float64)], dim=1)
+    found = torch.linalg.lstsq(rows, y.flatten(0, 1).double(), driver="gelsy").solution
+    return lambda x: (x.double() @ found[:-1] + found[-1]).float()
+
+
+def norm_before(steps: Sequence[Step], x: Tensor) -> Around | None:
+    """The norm by which x is read, where the first thing that a module does is to normalise it; else None."""
+    for step in steps:
+        if step.value.shape == x.shape:
+            for name, transform in _normalised(x, step.value):
+                return Around((f"{name} before it",), transform, _attended)
+        if step.parameter and "norm" not in step.name:
+            return None
+    return None

@@ -1,0 +1,37 @@
+"""Laws of attention that hold however it is written: by its name, by its flags, and by what it does to equal tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from transformer.checking.bench import Parameter
+from transformer.checking.findings import Findings
+
+_CAUSAL = re.compile(r"causal|autoregressive|look_?ahead", re.IGNORECASE)
+_MASKED = re.compile(r"masked", re.IGNORECASE)
+_FLAG = re.compile(r"need_weights|return_|output_attn|output_attention|^training$|^train$", re.IGNORECASE)
+
+
+def require_causal(name: str, findings: Findings, *, takes_mask: bool, switch: bool) -> None:
+    """Note as wrong that code which is not causal is called so, or masked, and neither takes a mask nor has a switch.
+
+    Where it takes one it is as causal as whoever calls it makes it: that is said, and not failed.
+    """
+    causal, masked = bool(_CAUSAL.search(name)), bool(_MASKED.search(name))
+    if takes_mask or switch:
+        if causal:
+            findings.notes.append("Its name says causal: it is so only where it is called with a mask that is.")
+    elif causal or masked:
+        findings.wrong.append(
+            f"Its name says {'causal' if causal else 'masked'}, and every query sees every key, the later ones too."
+        )
+
+
+def flags(parameters: Sequence[Parameter]) -> dict[str, bool]:
+    """The parameters that open another path of the code, by name; is it the one that switches a causal mask?"""
+    return {
+        each.name: bool(_CAUSAL.search(each.name))
+        for each in parameters
+        if _FLAG.search(each.name) or (_CAUSAL.search(each.name) and "mask" not in each.name.lower())
+    }
