@@ -412,8 +412,8 @@ def test_a_mask_that_shows_the_answer_is_said_to_leak(root: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "changes"),
     [
-        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
         ({"task": "copy", "length": 20}, {"positions": "rotary", "n_layers": 4, "mask": "sliding-window:2"}),
+        ({"task": "reverse-translate", "length": 3, "min_length": 1}, {"d_ff": 0, "norm": "none"}),
         ({"task": "reverse-aligned", "length": 1}, {"architecture": "decoder", "positions": "none", "n_layers": 1}),
     ],
 )

@@ -195,14 +195,15 @@ class TestPage:
         bars = trace(page(), "bag", "measured")
         low, _ = wilson(np.rint(array(bars["y"]) * no_positions.SEQUENCES).astype(int), no_positions.SEQUENCES, 4.0)
         assert (low <= bag_ceiling(8, 10)).all()
-        model: Transformer = quick_training.trained(no_positions.small("none")).model
         first, other = (3, 1, 4, 1, 5, 9, 2, 6), (6, 2, 9, 5, 1, 4, 1, 3)
-        with torch.no_grad():
-            says = model(torch.tensor([[*first, 10], [*other, 10]]))[:, -1]
-        assert (says[0] - says[1]).abs().max() < 1e-4
-        found = no_positions.turned("none", first, other)
-        assert found.said == found.said_other == int(says[0].argmax())
-        assert no_positions.turned("learned", first, other).moved > 1
+        for positions in no_positions.POSITIONS:
+            model: Transformer = quick_training.trained(no_positions.small(positions)).model
+            with torch.no_grad():
+                says = model(torch.tensor([[*first, 10], [*other, 10]]))[:, -1]
+            found, moved = no_positions.turned(positions, first, other), float((says[0] - says[1]).abs().max())
+            assert (found.said, found.said_other) == tuple(says.argmax(dim=-1).tolist())
+            assert found.moved == pytest.approx(moved, abs=1e-5)
+            assert moved < 1e-4 if positions == "none" else moved > 1
         assert 0 <= no_positions.carried(first, (5, 2, 7, 0, 1, 6, 4, 3)) < 1e-4
 
     @pytest.mark.parametrize(("positions", "moves"), [("none", True), ("rotary", False)])
