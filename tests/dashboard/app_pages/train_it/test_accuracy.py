@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit
 import torch
@@ -143,6 +144,23 @@ def test_the_map_of_symbols_is_counted_and_its_columns_weigh_up_to_the_bars(run:
     share = {token: right[:, known][targets[:, known] == token].mean() for token in range(10)}
     least = min(share, key=share.__getitem__)
     assert re.search(rf"'{least}' is right least often.*\({share[least]:.3f}\)", bold(app)[-1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "whole", "said"),
+    [
+        (
+            0,
+            100,
+            "None of 100 answers is wrong. The model is least sure of 3 1: it gives the right answer probability 0.3.",
+        ),
+        (1, 99, "1 of 100 answers is wrong: that to 3 1, in 1 token."),
+        (2, 98, "2 of 100 answers are wrong. The hardest input is 3 1: 2 tokens wrong."),
+    ],
+)
+def test_the_hardest_input_is_named_with_what_is_wrong_of_it(wrong: int, whole: int, said: str):
+    frame = pd.DataFrame({"input": ["3 1", "2 2"], "wrong": [wrong, 0], "p": [0.3, 0.9]})
+    assert words.hardest_sentence(frame, whole, 100) == said
 
 
 @pytest.mark.daily(1)
