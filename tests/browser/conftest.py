@@ -106,11 +106,23 @@ def page(new_page: Callable[..., Page]) -> Page:
     return new_page()
 
 
+@pytest.fixture(scope="module")
+def common(profile: BrowserContext, address: str) -> Iterator[Page]:
+    """A page that the tests of a file have in common, each of which finds it as the one before has left it."""
+    complaints: list[str] = []
+    page = profile.new_page()
+    page.set_default_timeout(PATIENCE)
+    listen(page, address, complaints)
+    yield page
+    page.close()
+    assert not complaints, "\n".join(complaints)
+
+
 @pytest.fixture
 def offline(chromium: Browser) -> Iterator[Page]:
     """A page that may ask nobody for anything, and complains of nothing."""
     complaints: list[str] = []
-    with chromium.new_context(viewport=SCREEN, accept_downloads=True) as context:
+    with chromium.new_context(viewport=SCREEN) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -19,37 +19,28 @@ MIDDLE = """(host, name) => {
 }"""
 
 
-def words(page: Page, wanted: str) -> dict[str, str]:
-    """The terms of the page as they are written there, once `wanted` is among them."""
-    terms = page.locator(".al-glossary")
-    return wait_for(f"the term {wanted}", lambda: dict(terms.evaluate(FOUND)), lambda found: wanted in found)
-
-
-def test_a_term_is_explained_where_it_stands_first(page: Page, address: str):
+def test_a_term_is_explained_where_it_stands_first_and_the_words_of_a_page_are_listed_by_keyboard(
+    page: Page, address: str
+):
     page.goto(f"{address}/heads?run=reverse")
     button = page.get_by_role("button", name="Words", exact=True)
     expect(button).to_be_visible(timeout=PATIENCE)
-    found = words(page, "residual stream")
+    terms, card = page.locator(".al-glossary"), page.locator(".al-meaning")
+    found = wait_for("the terms", lambda: dict(terms.evaluate(FOUND)), lambda found: "residual stream" in found)
     assert found["query"] == "query"
     assert sorted(page.evaluate(MARKED)) == sorted(found.values())
-    point_at(page.locator(".al-glossary"), MIDDLE, "residual stream")
-    card = page.locator(".al-meaning")
+    point_at(terms, MIDDLE, "residual stream")
     expect(card).to_have_text(f"residual stream: {MEANINGS['residual stream']}.")
     page.mouse.move(5, 5)
     expect(card).to_be_hidden()
-    click_at(page.locator(".al-glossary"), MIDDLE, "query")
+    click_at(terms, MIDDLE, "query")
     expect(card).to_contain_text(MEANINGS["query"])
     page.keyboard.press("Escape")
     expect(card).to_be_hidden()
-
-
-def test_the_words_of_a_page_are_listed_by_keyboard(page: Page, address: str):
-    page.goto(f"{address}/heads?run=reverse")
-    expect(page.get_by_role("button", name="Words", exact=True)).to_be_visible(timeout=PATIENCE)
-    found = words(page, "residual stream")
-    page.get_by_role("button", name="Words", exact=True).press("Enter")
+    button.press("Enter")
     listed = page.get_by_role("dialog", name="Words on this page")
     expect(listed).to_be_visible()
+    found = dict(terms.evaluate(FOUND))
     assert listed.locator("dt").all_inner_texts() == sorted(found, key=str.lower)
     for name in found:
         expect(listed).to_contain_text(MEANINGS[name])

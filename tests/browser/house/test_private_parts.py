@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -18,11 +18,10 @@ from dashboard.components.documents.bundle import WEB
 from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
 from dashboard.server.streamlit_private import PAGE, SIDEBAR
+from tests.browser.conftest import SCREEN
 from tests.kit.driving import PATIENCE, dashboard, listen
 from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment, rename_in_page
 from tests.kit.waiting import wait_for
-
-pytestmark = pytest.mark.browser
 
 PLACES = (
     "heads",
@@ -48,9 +47,11 @@ WANTED = {*SELECTORS, ".st-key-inside-numbers .stHtml", "[data-test-script-state
 A_SHEET_S_SCRIPT = re.compile(r"/attention-lab\.sheet/.*\.js")
 """It is held back for a round: its skeleton stands only until it has come, which may be at once."""
 SEEN = """(selectors) => {
-  window.seenSelectors = new Set();
+  window.seenSelectors = [];
   const look = () => {
-    for (const each of selectors) if (document.querySelector(each)) window.seenSelectors.add(each);
+    const seen = selectors.filter((each) => document.querySelector(each));
+    selectors = selectors.filter((each) => !seen.includes(each));
+    window.seenSelectors.push(...seen);
   };
   new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
 }"""
@@ -60,23 +61,22 @@ SEEN = """(selectors) => {
 def test_every_selector_of_our_sheet_and_scripts_finds_something(chromium: Browser, address: str) -> None:
     """On one of the pages, at some moment within PATIENCE."""
     found: set[str] = set()
-    context = chromium.new_context()
-    context.add_init_script(f"({SEEN})({json.dumps(sorted(WANTED))})")
     held: list[Route] = []
-    context.route(A_SHEET_S_SCRIPT, lambda route: held.append(route))
-    pages = [context.new_page() for _ in PLACES]
-    for page, place in zip(pages, PLACES, strict=True):
-        page.goto(f"{address}/{place}")
+    with chromium.new_context() as context:
+        context.add_init_script(f"({SEEN})({json.dumps(sorted(WANTED))})")
+        context.route(A_SHEET_S_SCRIPT, lambda route: held.append(route))
+        pages = [context.new_page() for _ in PLACES]
+        for page, place in zip(pages, PLACES, strict=True):
+            page.goto(f"{address}/{place}")
 
-    def missing() -> set[str]:
-        for page in pages:
-            found.update(page.evaluate("[...window.seenSelectors]"))
-        while held:
-            held.pop().continue_()
-        return WANTED - found
+        def missing() -> set[str]:
+            for page in pages:
+                found.update(page.evaluate("window.seenSelectors"))
+            while held:
+                held.pop().continue_()
+            return WANTED - found
 
-    wait_for("every selector has found something", missing, lambda left: not left)
-    context.close()
+        wait_for("every selector has found something", missing, lambda left: not left)
 
 
 PRIVATE = (WEB / "kit" / "streamlit_private.js").read_text(encoding="utf-8")
@@ -86,89 +86,74 @@ GROUPS = [[name for name, code in CODES if part in code] for part in range(8)]
 """Of any two names, one group has the first and not the second, and another the second and not the first."""
 
 
-@pytest.mark.parametrize("names", [NAMES, *GROUPS], ids=lambda names: f"{len(names)}-from-{names[0]}")
-def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
-    names: list[str], chromium: Browser, address: str
-) -> None:
-    """It draws its figures, saves its tables, writes itself down, and answers a button; nothing complains."""
-    complaints: list[str] = []
-    with chromium.new_context(viewport={"width": 1440, "height": 900}, accept_downloads=True) as context:
-        rename_in_page(context, names)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        listen(page, address, complaints)
-        works(page, address)
-    assert not complaints, "\n".join(complaints)
-
-
+VIEW = "inside?run=reverse&query=9&operation=dot&lecture=attention&lecture_step=6&exploring=1"
+"""A page of figures, tables and a sidebar, in a lecture."""
 NOT_KNOWN = "this version of Streamlit makes its pages of parts that are not known here"
 WRITTEN = """() => {
   try { return window.__writing.write({ whole: true }).title; } catch (error) { return error.message; }
 }"""
 
 
-def works(page: Page, address: str) -> None:
-    """A page of figures, tables and a sidebar, and one of a lecture."""
-    page.goto(f"{address}/inside")
-    expect(page.locator("h1")).to_be_visible()
-    expect(page.locator(".al-plot[data-state=ready]")).to_have_count(3)
-    place = page.locator(".al-sheet").first
-    place.locator("xpath=..").hover()
-    place.get_by_role("button").click()
-    with page.expect_download() as download:
-        place.get_by_role("menuitem", name="HTML").click()
-    assert "<" in download.value.path().read_text(encoding="utf-8")
-    assert page.evaluate(WRITTEN) in (page.locator("h1").text_content(), NOT_KNOWN)
-    page.goto(f"{address}/overview?lecture=attention")
-    step = page.locator(".st-key-lecture-title")
-    before = step.text_content() or "nothing"
-    page.locator(".st-key-lecture-next button").click()
-    expect(step).not_to_have_text(before)
-
-
-def test_a_server_works_whose_streamlit_has_renamed_what_is_private_in_it(
-    chromium: Browser, runs: Path, tmp_path: Path
-) -> None:
-    """All at once: the server starts and logs a line for each part, and a page works, its components given as texts."""
+def expect_to_work(chromium: Browser, address: str, names: Iterable[str]) -> None:
+    """It draws its figures, saves its tables, writes itself down, and answers a button; nothing complains."""
     complaints: list[str] = []
-    log = tmp_path / "log"
-    names = {name for part in RENAMED.values() for name in part}
-    with dashboard(runs, log, **environment(names)) as address, chromium.new_context() as context:
+    with chromium.new_context(viewport=SCREEN) as context:
+        rename_in_page(context, names)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         listen(page, address, complaints)
-        works(page, address)
+        page.goto(f"{address}/{VIEW}")
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator(".al-plot[data-state=ready]")).to_have_count(3)
+        place = page.locator(".al-sheet").first
+        place.locator("xpath=..").hover()
+        place.get_by_role("button").click()
+        with page.expect_download() as download:
+            place.get_by_role("menuitem", name="HTML").click()
+        assert "<" in download.value.path().read_text(encoding="utf-8")
+        assert page.evaluate(WRITTEN) in (page.locator("h1").text_content(), NOT_KNOWN)
+        step = page.locator(".st-key-lecture-title")
+        before = step.text_content() or "nothing"
+        page.locator(".st-key-lecture-next button").click()
+        expect(step).not_to_have_text(before)
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: f"{len(names)}-from-{names[0]}")
+def test_a_page_works_where_streamlit_has_renamed_what_is_private_in_it(
+    names: list[str], chromium: Browser, address: str
+) -> None:
+    expect_to_work(chromium, address, names)
+
+
+def test_a_server_and_its_page_work_where_streamlit_has_renamed_all_that_is_private(
+    chromium: Browser, runs: Path, tmp_path: Path
+) -> None:
+    """All at once: the server starts and logs a line for each part, its components given as texts."""
+    log = tmp_path / "log"
+    with dashboard(runs, log, **environment({name for part in RENAMED.values() for name in part})) as address:
+        expect_to_work(chromium, address, NAMES)
     lines = log.read_text(errors="replace").splitlines()
     assert len([line for line in lines if line.startswith("Streamlit ")]) >= len(RENAMED)
     assert not [line for line in lines if "Traceback" in line]
-    assert not complaints, "\n".join(complaints)
 
 
 # --- Plotly: components/web/plot/plotly_private.js
 
 
 @pytest.fixture(scope="module")
-def plots(chromium: Browser, address: str) -> Iterator[Locator]:
+def plots(common: Page, address: str) -> Locator:
     """The figures of a page, among them a heatmap."""
-    page = chromium.new_page()
-    page.goto(f"{address}/layers")
-    page.locator(".al-plot[data-state=ready]").nth(2).wait_for(timeout=PATIENCE)
-    yield page.locator(".al-plot[data-state=ready] .al-plot-stage")
-    page.close()
+    common.goto(f"{address}/layers")
+    common.locator(".al-plot[data-state=ready]").nth(2).wait_for()
+    return common.locator(".al-plot[data-state=ready] .al-plot-stage")
 
 
-@pytest.mark.parametrize(
-    "private",
-    [
-        pytest.param("(xaxis) => Number.isFinite(xaxis._offset) && xaxis._length > 0", id="offset_and_length"),
-        pytest.param("(xaxis) => Math.abs(xaxis.c2p(xaxis.p2c(100)) - 100) <= 0.01", id="c2p_and_p2c"),
-    ],
-)
-def test_an_axis_of_the_full_layout_knows_its_pixels(private: str, plots: Locator) -> None:
-    assert plots.first.evaluate(f"(gd) => ({private})(gd._fullLayout.xaxis)")
-
-
-def test_the_calcdata_of_a_heatmap_hold_its_numbers_and_edges(plots: Locator) -> None:
+def test_the_full_layout_and_the_calcdata_know_pixels_numbers_and_edges(plots: Locator) -> None:
+    assert plots.first.evaluate(
+        """({ _fullLayout: { xaxis } }) => Number.isFinite(xaxis._offset) && xaxis._length > 0
+          && Math.abs(xaxis.c2p(xaxis.p2c(100)) - 100) <= 0.01"""
+    )
     found = plots.evaluate_all(
         """stages => stages.flatMap((gd) => gd.calcdata.map(([first]) => first))
           .filter(({ trace }) => trace.type === 'heatmap' && trace.visible === true)
@@ -202,8 +187,3 @@ def test_an_empty_text_leaves_a_place_without_a_node(plots: Locator) -> None:
         }"""
     )
     assert left == 1
-
-
-def test_a_figure_has_its_layers_labels_and_buttons(plots: Locator) -> None:
-    for selector in (".main-svg .hoverlayer", ".main-svg", ".xtick text", ".modebar"):
-        assert plots.first.locator(selector).count(), selector

@@ -11,14 +11,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from tests.browser.conftest import SCREEN
 from tests.kit.driving import PATIENCE, fits_a_phone
 
-pytestmark = [pytest.mark.browser, pytest.mark.nightly]
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_predicted(page: Page, address: str) -> None:
-    page.goto(f"{address}/lectures")
-    page.evaluate("localStorage.removeItem('attention-lab-predictions')")
-
 
 def states(frame: bytes) -> list[str]:
     """What a frame to the server says of widgets and components: a timer's request, for one, says nothing of any."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import re
 from itertools import combinations
 
 import numpy as np
 import plotly.graph_objects as go
-from playwright.sync_api import Locator, Page
+import pytest
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from dashboard.components.plot import pack_figure
 from dashboard.figures.patterns import scores_heatmap
-from tests.kit.driving import PAGES, point_at, wait_until_painted
+from tests.kit.driving import PAGES, plot, point_at, point_at_cell, wait_until_painted
 from tests.kit.waiting import wait_for
 
-
-def words(n: int) -> list[str]:
-    return ["antony", "␣", "misbecoming", ",␣", "of", "↵", "gypsy", "␣"] * n
+PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
+WORDS = ["antony", "␣", "misbecoming", ",␣", "of", "↵", "gypsy", "␣"]
 
 
 def draw(host: Locator, figure: go.Figure, height: int = 270) -> None:
@@ -63,48 +63,60 @@ UPPER_EDGE = """(host) => {
 }"""
 
 
-def test_the_buttons_of_a_plot_stand_beside_it_and_can_be_clicked(page: Page, address: str) -> None:
+@pytest.fixture(scope="module")
+def masks(common: Page, address: str) -> Page:
+    """A page of matrices on a projector."""
+    common.set_viewport_size(PROJECTOR)
+    common.goto(f"{address}/masks?run=reverse&head=decoder.0.self_attention.2&mask=causal")
+    wait_until_painted(common, PAGES["Mask effects"])
+    return common
+
+
+def test_pointing_at_a_cell_says_a_sentence(masks: Page) -> None:
+    figure = plot(masks, "after-pattern")
+    label = figure.locator(".hoverlayer .hovertext")
+    point_at_cell(figure, row=8, column=7)
+    expect(label).to_have_text(re.compile(r"^query 'SEP' at 9 reads '6' at 8: (1\.00|0\.9\d)$"))
+    point_at_cell(figure, row=2, column=5)
+    expect(label).to_have_text("query '4' at 3 may not see '9' at 6")
+
+
+def test_the_buttons_of_a_plot_stand_beside_it_and_can_be_clicked(masks: Page) -> None:
     """At a projector's width: 4 pixels over the plot's edge, none beyond the window's."""
-    page.set_viewport_size({"width": 1024, "height": 768})
-    page.goto(f"{address}/masks?run=reverse")
-    wait_until_painted(page, PAGES["Mask effects"])
-    for plot in page.locator(".al-plot[data-state=ready]").all():
-        point_at(plot, UPPER_EDGE)
-        box = plot.bounding_box()
+    for figure in masks.locator(".al-plot[data-state=ready]").all():
+        point_at(figure, UPPER_EDGE)
+        box = figure.bounding_box()
         assert box
-        for button in [plot.locator(":scope > .takeaway"), *plot.locator(".modebar-btn").all()]:
+        for button in [figure.locator(":scope > .takeaway"), *figure.locator(".modebar-btn").all()]:
             place = button.bounding_box()
             assert place
             assert place["x"] >= box["x"] + box["width"] - 4.5
-            assert place["x"] + place["width"] <= 1024
+            assert place["x"] + place["width"] <= PROJECTOR["width"]
             button.click(trial=True)
-    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    assert masks.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
 
 
-def test_labels_never_touch_and_come_back_when_there_is_room(new_page: Callable[..., Page], address: str) -> None:
-    page = new_page(viewport={"width": 1024, "height": 900})
-    page.goto(f"{address}/masks?run=reverse")
-    wait_until_painted(page, PAGES["Mask effects"])
-    host = page.locator(".st-key-before-scores .al-plot")
-    for n in (6, 20):
-        labels = words(n)
-        figure = scores_heatmap(np.full((len(labels),) * 2, -19.6), None, labels, labels)
-        draw(host, figure)
-        for axis in ("x", "y"):
-            assert apart(host, axis)
-            assert 4 <= len(boxes(host, axis)) <= 20
-            assert all(any(c.isalpha() for c in text) for text, *_ in boxes(host, axis))
-        numbers = host.locator(".annotation-text").all_text_contents()
-        assert numbers == ["−19.6", "19.6"]
-        edge = host.bounding_box()
-        for each in host.locator(".annotation-text").all():
-            box = each.bounding_box()
-            assert edge is not None
-            assert box is not None
-            assert edge["x"] <= box["x"]
-            assert box["x"] + box["width"] <= edge["x"] + edge["width"]
+@pytest.mark.parametrize("n", [48, 160])
+def test_labels_of_a_matrix_never_touch(n: int, masks: Page) -> None:
+    host = masks.locator(".st-key-before-scores .al-plot")
+    labels = [WORDS[place % len(WORDS)] for place in range(n)]
+    draw(host, scores_heatmap(np.full((n, n), -19.6), None, labels, labels))
+    for axis in ("x", "y"):
+        assert apart(host, axis)
+        assert 4 <= len(boxes(host, axis)) <= 20
+        assert all(any(c.isalpha() for c in text) for text, *_ in boxes(host, axis))
+    ends = host.locator(".annotation-text")
+    assert ends.all_text_contents() == ["−19.6", "19.6"]
+    edge = host.bounding_box()
+    assert edge is not None
+    for box in [each.bounding_box() for each in ends.all()]:
+        assert box is not None
+        assert edge["x"] <= box["x"]
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"]
 
-    host = page.locator(".st-key-three .al-plot")
+
+def test_labels_come_back_when_there_is_room(masks: Page) -> None:
+    host = masks.locator(".st-key-three .al-plot")
     names = [f"place {i}" for i in range(20)]
     axis = {"tickmode": "array", "tickvals": list(range(20)), "ticktext": names, "tickangle": 0}
     figure = go.Figure([{"type": "bar", "y": [1.0] * 20}], {"xaxis": axis, "margin": {"l": 10, "r": 10}})
@@ -112,10 +124,10 @@ def test_labels_never_touch_and_come_back_when_there_is_room(new_page: Callable[
     few = [text for text, *_ in boxes(host, "x")]
     assert 4 <= len(few) < 20
     assert apart(host, "x")
-    page.set_viewport_size({"width": 1800, "height": 900})
-    page.wait_for_function("host => host.querySelectorAll('.xtick text').length === 20", arg=host.element_handle())
+    masks.set_viewport_size({"width": 1800, "height": 900})
+    masks.wait_for_function("host => host.querySelectorAll('.xtick text').length === 20", arg=host.element_handle())
     assert [text for text, *_ in boxes(host, "x")] == names
     assert apart(host, "x")
-    page.set_viewport_size({"width": 1024, "height": 900})
-    page.wait_for_function("host => host.querySelectorAll('.xtick text').length < 20", arg=host.element_handle())
+    masks.set_viewport_size(PROJECTOR)
+    masks.wait_for_function("host => host.querySelectorAll('.xtick text').length < 20", arg=host.element_handle())
     assert [text for text, *_ in boxes(host, "x")] == few
