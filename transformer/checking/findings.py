@@ -73,6 +73,11 @@ def same(found: Tensor, expected: Tensor, dtype: torch.dtype = torch.float32) ->
     return difference(found, expected) <= TOLERANCE[dtype] * size
 
 
+def repeats(found: Tensor, again: Tensor) -> bool:
+    """Does a second call give the same, what is no number included?"""
+    return torch.equal(found.isnan(), again.isnan()) and same(found.nan_to_num(), again.nan_to_num())
+
+
 def moved(found: Tensor, before: Tensor) -> Tensor:
     """|difference| of each number, for results of any type: PyTorch does not subtract truth values."""
     return (found.double() - before.double()).abs()

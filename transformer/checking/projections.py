@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from transformer.attention import MultiHeadAttention
+from transformer.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer.checking.around import ATTENTION_ALONE, Around
 from transformer.checking.findings import mistakes, same
 from transformer.checking.recording import Step
@@ -82,6 +82,16 @@ class Hypothesis:
         read = self.around.read(x)
         other = read if looked_at is None else self.around.read(looked_at)
         return self.around.write(x, self.module(read, other, seen, self.positions))
+
+    @torch.no_grad()
+    def cross(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """What queries of one sequence make of the keys of another and of the values of a third; nothing is hidden."""
+        m = self.module
+        query, key, value = (m._split(layer(each)) for layer, each in ((m.query, x), (m.key, keys), (m.value, values)))
+        query, key = (self.positions.rotate(each) for each in (query, key))
+        bias = self.positions.bias(query.shape[-2], key.shape[-2])
+        output: Tensor = m.out(m._merge(scaled_dot_product_attention(query, key, value, bias=bias)[0]))
+        return output
 
 
 def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:

@@ -22,7 +22,7 @@ _ROLES = (
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
-    ("n_ctx", r"max|ctx|context|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
+    ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
     ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),
     ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
     ("base", r"base|theta"),
@@ -44,7 +44,17 @@ _ATTRIBUTES = {
     "n_layers": ("n_layers", "n_layer", "num_layers", "num_hidden_layers", "depth"),
     "d_vocab": ("d_vocab", "vocab_size"),
     "n_ctx": ("n_ctx", "block_size", "context_length", "max_len", "max_seq_len", "seq_len", "max_position_embeddings"),
-    "dropout": ("dropout", "drop_rate", "attn_pdrop", "resid_pdrop", "embd_pdrop", "p_dropout"),
+    "dropout": (
+        "dropout",
+        "attention_probs_dropout_prob",
+        "hidden_dropout_prob",
+        "attention_dropout",
+        "drop_rate",
+        "attn_pdrop",
+        "resid_pdrop",
+        "embd_pdrop",
+        "p_dropout",
+    ),
     "d_head": ("d_head", "head_dim", "head_size"),
     "d_ff": ("d_ff", "intermediate_size", "n_inner", "mlp_dim"),
     "bias": ("bias", "qkv_bias", "use_bias"),
@@ -65,7 +75,10 @@ def guess(described: Described) -> str:
     roles = [role(each, ("query", "key", "value", "mask")) for each in called]
     three = {"query", "key", "value"} <= set(roles)
     if described.is_class:
+        part = re.search(r"(block|layer|mlp|ffn|feed_?fo?r?ward|glu|norm|config|args)$", name)
         if any(each in CONFIG for each in made):
+            if part:
+                raise _unnamed(described)
             word = re.search(r"attention|attn|pos|rotary|gpt|decoder|transformer|model|lm$", name)
             found = {"attention": "module", "attn": "module", "pos": "positions", "rotary": "positions"}
             if word:
@@ -75,6 +88,10 @@ def guess(described: Described) -> str:
         settings = [role(each, ("d_vocab", "n_heads", "n_ctx", "d_model")) for each in made]
         if "d_vocab" in settings:
             return "decoder"
+        if part:
+            raise _unnamed(described)
+        if re.search(r"attention|attn", name) and not three:
+            return "module"
         if re.search(r"pos|embedding|encoding|sinus", name):
             return "positions"
         if "n_heads" in settings:
@@ -105,10 +122,13 @@ def guess(described: Described) -> str:
             r"^(n|size|sz|t)$", "".join(called[:1])
         ):
             return "mask"
+    raise _unnamed(described)
+
+
+def _unnamed(described: Described) -> Refused:
     listed = ", ".join(KINDS)
-    raise Refused(
-        f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}.", fatal=True
-    )
+    words = f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}."
+    return Refused(words, fatal=True)
 
 
 def _names(parameters: Sequence[Parameter]) -> list[str]:
@@ -126,7 +146,7 @@ def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
             }
             continue
         found = role(each.name, tuple(values))
-        if found and (not each.optional or found not in ("bias", "base", "d_head", "d_ff")):
+        if found and (not each.optional or found not in ("bias", "base", "d_ff")):
             given[each.name] = values[found]
             nameless = [one for one in nameless if one != found]
         elif not each.optional and nameless:

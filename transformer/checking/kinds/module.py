@@ -20,7 +20,7 @@ from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, wh
 from transformer.checking.bench import CONFIG, Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
-from transformer.checking.findings import Findings, moved, of_another_precision, same, share, unlike
+from transformer.checking.findings import Findings, moved, of_another_precision, repeats, same, share, unlike
 from transformer.checking.projections import ADDING, LINEAR, Hypothesis, follow, hypotheses, mistaken
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import quoted, shortened
@@ -112,7 +112,7 @@ class Student:
         x: Tensor,
         seen: Tensor | None = None,
         looked_at: Tensor | None = None,
-        flags: Mapping[str, bool] = MappingProxyType({}),
+        flags: Mapping[str, Any] = MappingProxyType({}),
         **options: Any,
     ) -> Answer:
         """What it answers for x [batch, position, d_model] and a mask [batch, 1, query, key], with some flags set.
@@ -125,10 +125,10 @@ class Student:
         given: dict[str, Any] = {}
         for one in ("query", "x"):
             if one in self.places:
-                given[one] = self._turn(x)
+                given[one] = self.turn(x)
         for one in ("key", "value", "memory"):
             if one in self.places:
-                given[one] = self._turn(looked_at)
+                given[one] = self.turn(looked_at)
         if seen is not None and "mask" in self.places:
             given["mask"] = self._mask(seen)
         given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
@@ -140,14 +140,14 @@ class Student:
 
         Raises Refused where none of the tensors has its shape.
         """
-        wanted = self._turn(like).shape
+        wanted = self.turn(like).shape
         fitting = [each for each in answer.values if each.dim() == 3 and each.shape[:2] == wanted[:2]]
         found = next((each for each in fitting if each.shape == wanted), None)
         if found is None and self.heads == 1:
             found = next((each for each in fitting if each.shape[2] == ONE_HEAD["d_head"]), None)
         if found is None:
             raise Refused(f"It returns the shape {list(answer.values[0].shape)}; the output should be {list(wanted)}.")
-        return pad(self._turn(found), (0, like.shape[-1] - found.shape[-1]))
+        return pad(self.turn(found), (0, like.shape[-1] - found.shape[-1]))
 
     def run(self, x: Tensor, seen: Tensor | None = None, looked_at: Tensor | None = None, **options: Any) -> Tensor:
         return self.output(self.ask(x, seen, looked_at, **options), x)
@@ -156,7 +156,7 @@ class Student:
         """The mask, if it takes one."""
         return seen if "mask" in self.places else None
 
-    def _turn(self, x: Tensor) -> Tensor:
+    def turn(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1) if self.first else x
 
     def _mask(self, seen: Tensor) -> Tensor:
@@ -279,7 +279,7 @@ def _order(student: Student, x: Tensor, findings: Findings) -> None:
                     raise
                 refusal = refusal or refused
                 continue
-            if same(found[0], other[0]):
+            if repeats(found[0], other[0]):
                 order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
                 findings.conventions.append(f"x is {order}.")
                 return
@@ -319,6 +319,8 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     if "mask" not in student.places:
         reach = _reach(student, x, None)
+        if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
+            raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
         if bool(reach.all()):
             findings.notes.append("It takes no mask: only attention without one was checked.")
             return None
@@ -350,6 +352,9 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     if _padding(student, x, findings):
         return student.mask(batch, LENGTH)
     student.form, student.axes = SEEN, "full"
+    if not found and (wrong := _padding_that_fails(student, x)):
+        findings.wrong.append(wrong)
+        return student.mask(batch, LENGTH)
     if not found:
         student.run(x, given)  # says why no mask is taken
     student.form, student.axes, reach = found[0]
@@ -359,6 +364,22 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
         return causal(batch, LENGTH)
     findings.wrong.append(leak(reach, seen))
     return causal(batch, LENGTH)
+
+
+def _padding_that_fails(student: Student, x: Tensor) -> str:
+    """What a mask [batch, key] does not do, where the code takes no other; it is set to be written so. Empty else."""
+    keys = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
+    for form in MASK_FORMS:
+        student.form, student.axes = form, "keys"
+        try:
+            reach = _reach(student, x, keys.expand(len(x), 1, 6, 6))
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        return leak(reach, keys | torch.eye(6, dtype=torch.bool))
+    student.form, student.axes = SEEN, "full"
+    return ""
 
 
 def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
@@ -558,11 +579,7 @@ def _edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, 
         case(*shape)
     x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
     if student.crossed and reference is not None and (seen is None or "mask" in student.places):
-        other = student.drawn(2, 8, 31)
-        findings.look_at(
-            "6 queries and 8 keys",
-            lambda: unlike(student.run(x, None, other), reference.run(x, None, other), "6 queries and 8 keys"),
-        )
+        _crossed(student, reference, x, findings)
     findings.try_it("gradients", lambda: _gradients(student, x, visible))
     findings.try_it("the same call twice", lambda: _twice(student, x, visible))
     findings.try_it("inputs that must not change", lambda: _in_place(student, x, visible))
@@ -587,7 +604,7 @@ def _paths(student: Student, reference: Hypothesis | None, x: Tensor, seen: Tens
             if refused.fatal:
                 raise
             return ""  # a path that wants more than attention does, such as a cache
-        if not same(found, again):
+        if not repeats(found, again):
             return ""  # dropout of a training
         if reference is not None:
             return unlike(found, reference.run(x, visible), f"{flag}={value}")
@@ -596,6 +613,29 @@ def _paths(student: Student, reference: Hypothesis | None, x: Tensor, seen: Tens
     for flag, causal_flag in student.flags.items():
         for value in (True, False):
             findings.try_it(f"{flag}={value}", partial(attempt, flag, value, causal_flag))
+
+
+def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:
+    """Are queries, keys and values each made of what they are handed?"""
+    same_length, longer = student.drawn(2, 6, 32), student.drawn(2, 8, 31)
+
+    def attempt(words: str, other: Tensor) -> str:
+        return unlike(student.run(x, None, other), reference.run(x, None, other), words)
+
+    words = "another sequence to look at"
+    findings.try_it(words, partial(attempt, words, same_length))
+    words = "6 queries and 8 keys"
+    look = findings.try_it if "memory" in student.places else findings.look_at
+    look(words, partial(attempt, words, longer))
+    if {"key", "value"} <= student.places.keys() and reference.around is ATTENTION_ALONE:
+        values = student.drawn(2, 6, 33)
+        words = "other values than keys"
+
+        def apart() -> str:
+            found = student.run(x, None, same_length, flags={student.places["value"]: student.turn(values)})
+            return unlike(found, reference.cross(x, same_length, values), words)
+
+        findings.try_it(words, apart)
 
 
 def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
@@ -608,7 +648,7 @@ def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
 
 
 def _twice(student: Student, x: Tensor, seen: Tensor | None) -> str:
-    if same(student.run(x, seen), student.run(x, seen, seed=1)):
+    if repeats(student.run(x, seen), student.run(x, seen, seed=1)):
         return ""
     return "Two calls with the same inputs differ in evaluation mode: is dropout on?"
 
