@@ -115,6 +115,9 @@ def check_source(
             if judged := [one for one in verdicts if not one.not_run]:
                 left = [one.name for one in verdicts if one.not_run]
                 return together(judged, left, round(time.monotonic() - begun, 3))
+            tried = [one for one in verdicts if not one.not_run.startswith(signatures.UNNAMED)]
+            if len(tried) == 1:  # its names say what it is, and what it raises tells more than that there are several
+                return tried[0]
     return verdict
 
 

@@ -222,6 +222,17 @@ def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEnco
     yield "A bias by distance is added to the scores (ALiBi).", ENCODINGS["alibi"](**shape)
 
 
+class AddedBias(PositionalEncoding):
+    """A bias [head, query, key] that is added to the scores, as it was read off them, for this length alone."""
+
+    def __init__(self, bias: Tensor, d_model: int) -> None:
+        super().__init__(n_ctx=bias.shape[-1], d_model=d_model, n_heads=len(bias))
+        self.added = bias
+
+    def bias(self, n_queries, n_keys):
+        return self.added
+
+
 class _Halves(PositionalEncoding):
     """Rotary positions as in Llama: a pair is a dimension of the first half and one of the second."""
 

@@ -10,6 +10,8 @@ from transformer.checking.bench import CONFIG, Described, Parameter
 from transformer.checking.faults import Refused
 from transformer.foundation.foreign import quoted, shortened
 
+UNNAMED = "The names do not say what"
+"""How a refusal begins of what is of no kind that is known."""
 KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")
 
 _ROLES = (
@@ -127,7 +129,7 @@ def guess(described: Described) -> str:
 
 def _unnamed(described: Described) -> Refused:
     listed = ", ".join(KINDS)
-    words = f"The names do not say what {quoted(described.name)} is: say it with --kind, one of {listed}."
+    words = f"{UNNAMED} {quoted(described.name)} is: say it with --kind, one of {listed}."
     return Refused(words, fatal=True)
 
 

@@ -199,6 +199,48 @@ class ForgetsItsMask(modules.CausalSelfAttention):
         return self.c_proj((weights @ v).transpose(1, 2).flatten(2)), weights
 
 
+class NeverLooksElsewhere(modules.CrossAttention):
+    def forward(self, x, context=None):
+        return super().forward(x)
+
+
+class LooksAtItself(modules.CrossAttention):
+    def forward(self, x, memory):
+        return super().forward(x)
+
+
+class ValuesOfTheKeys(modules.TwoMasks):
+    def looked_at(self, key, value):
+        return super().looked_at(key, key)
+
+
+class OneMaskOrTheOther(modules.TwoMasks):
+    both = False
+
+
+class NeverReadsPadding(modules.TwoMasks):
+    def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
+        return super().forward(query, key, value, None, attn_mask)
+
+
+class HidesThePastWhereAsked(modules.CrossAttention):
+    def forward(self, x, is_causal=False):
+        k, v = self.to_kv(x).chunk(2, dim=-1)
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(x), k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        if is_causal:
+            scores = scores.masked_fill(torch.ones_like(scores).tril().bool(), -math.inf)
+        return self.to_out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class AddsAMaskOfOnes(modules.BiasOfDistance):
+    """Its bias is 1 where a key is not later, and 0 where it is: nothing is hidden."""
+
+    def __init__(self, dim, heads=4):
+        super().__init__(dim, heads)
+        self.relative.weight.data = (torch.arange(129) <= 64).float()[:, None].expand(-1, heads).clone()
+
+
 class TiledHeads(nn.Module):
     def __init__(self, d_model, n_heads, num_groups=2):
         super().__init__()
@@ -349,6 +391,17 @@ WRONG = [
     (OverQueries, "Softmax runs over dimension 2, the queries; it should run over the keys, the last."),
     (HeadOfAnotherScale, "The scores are divided by 4.472; they should be divided by √d_head = √8."),
     (ForgetsItsMask, "With need_weights=True the output differs from the reference by up to "),
+    (NeverLooksElsewhere, "With context the output differs from the reference by up to "),
+    (LooksAtItself, "With another sequence to look at the output differs from the reference by up to "),
+    (LooksAtItself, "With 6 queries and 8 keys the output differs from the reference by up to "),
+    (ValuesOfTheKeys, "With other values than keys the output differs from the reference by up to "),
+    (
+        OneMaskOrTheOther,
+        "With key_padding_mask and the other mask together the output differs from the reference by up ",
+    ),
+    (NeverReadsPadding, "It takes key_padding_mask and never reads it."),
+    (HidesThePastWhereAsked, "With is_causal=True the output holds NaN."),
+    (AddsAMaskOfOnes, "The pattern differs: by up to "),
     (TiledHeads, "Keys and values are tiled over the heads that share them (0 1 0 1 …): "),
     (OneMatrixForTheScores, "Equal tokens give different outputs: the weights of a query do not add up to 1 over "),
     (WholeTable, "It takes no sequence that is shorter than the longest."),

@@ -21,7 +21,16 @@ from transformer.checking.bench import CONFIG, Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, of_another_precision, repeats, same, share, unlike
-from transformer.checking.projections import ADDING, LINEAR, Hypothesis, follow, hypotheses, mistaken
+from transformer.checking.projections import (
+    ADDING,
+    LINEAR,
+    AddedBias,
+    Hypothesis,
+    follow,
+    hypotheses,
+    mistaken,
+    read_by,
+)
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.words import counted, listed
@@ -80,6 +89,8 @@ class Student:
     axes: str = "full"
     first: bool = False
     """Do positions come before the sequences of the batch?"""
+    window: frozenset[int] = frozenset()
+    """Distances from a query to the keys that a window which is built in lets it see; none where there is no window."""
     built_in: bool = False
     """Is a causal mask built in beside one of padding?"""
     heads: int = HEADS
@@ -87,6 +98,8 @@ class Student:
     """Was it told how many heads to have? Where it was not, any number may be its own."""
     width: int = D_MODEL
     """Numbers of a vector of x."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Other masks, and what may be looked at, that need not be given: the role of each by its name."""
     flags: Mapping[str, bool] = field(default_factory=dict)
     """The parameters that open another path; is it the one that switches a causal mask?"""
 
@@ -96,6 +109,9 @@ class Student:
 
     def mask(self, batch: int, length: int) -> Tensor:
         """The mask of a comparison [batch, 1, query, key]: causal, or one of padding where no other can be said."""
+        if self.window:
+            place = torch.arange(length)
+            return torch.isin(place - place[:, None], torch.tensor(sorted(self.window))).expand(batch, 1, -1, -1)
         if self.axes == "keys":
             seen = torch.ones(batch, 1, length, length, dtype=torch.bool)
             seen[..., length - length // 3 :] = False
@@ -255,7 +271,13 @@ def student_of(bench: Bench, described: Described) -> Student:
             raise Refused(
                 f"`forward` needs an argument {quoted(each.name)}, which the check does not know.", fatal=True
             )
-    return Student(bench, places, needed, flags=laws.flags(parameters))
+    further = {
+        each.name: found
+        for each in parameters
+        if each.optional and each.name not in places.values()
+        if (found := signatures.role(each.name, ("mask", "memory")))
+    }
+    return Student(bench, places, needed, flags=laws.flags(parameters), further=further)
 
 
 # --- conventions
@@ -316,9 +338,8 @@ def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
 
 def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
-    batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     if "mask" not in student.places:
-        reach = _reach(student, x, None)
+        reach, ahead = _reach(student, x[:2], None), causal(1, LENGTH)[0, 0]
         if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
             raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
         if bool(reach.all()):
@@ -326,9 +347,13 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
             return None
         if torch.equal(reach, ahead):
             findings.conventions.append("The causal mask is built in.")
+        elif window := _window(reach):
+            student.window = window
+            findings.conventions.append(f"A window is built in: a token sees {_sees(window)}.")
         else:
             findings.wrong.append(leak(reach, ahead))
-        return causal(batch, LENGTH)
+        return student.mask(len(x), LENGTH)
+    batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
     row = torch.arange(6)
     seen = torch.rand(6, 6, generator=torch.Generator().manual_seed(5)) < 0.5
@@ -364,6 +389,24 @@ def _masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
         return causal(batch, LENGTH)
     findings.wrong.append(leak(reach, seen))
     return causal(batch, LENGTH)
+
+
+def _window(reach: Tensor) -> frozenset[int]:
+    """The distances at which a key is seen, where nothing else decides and none is later, or both sides are alike."""
+    place = torch.arange(len(reach))
+    distance = place - place[:, None]
+    seen = frozenset(int(each) for each in distance.unique() if bool(reach[distance == each].all()))
+    regular = torch.equal(reach, torch.isin(distance, torch.tensor(sorted(seen))))
+    return seen if regular and (max(seen) == 0 or seen == frozenset(-each for each in seen)) else frozenset()
+
+
+def _sees(window: frozenset[int]) -> str:
+    """Which tokens a window lets a token see, in words."""
+    reach = -min(window)
+    if window == frozenset(range(-reach, max(window) + 1)):
+        sides = "before it" if max(window) == 0 else "on each side"
+        return f"itself and the {reach} {sides}"
+    return f"itself and those {listed([str(-each) for each in sorted(window) if each < 0])} places before it"
 
 
 def _padding_that_fails(student: Student, x: Tensor) -> str:
@@ -449,12 +492,57 @@ def _reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findi
             "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
             "of attention were checked. Written as layers that are applied to x, they would decide it."
         )
+    elif _biased(likeliest, x, seen, output, answer.steps, findings):
+        return None
     else:
         inside = [] if after is None or same(after, output) else [after]
         diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
+
+
+def _biased(
+    likeliest: Sequence[Hypothesis],
+    x: Tensor,
+    seen: Tensor | None,
+    output: Tensor,
+    steps: Sequence[Step],
+    findings: Findings,
+) -> bool:
+    """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
+    sources = [read_by(step, steps) for step in steps if step.name == "softmax"]
+    for each in (each for each in likeliest if each.positions is NO_POSITIONS and not each.tiled):
+        read, module = each.around.read(x), each.module
+        query, key = (module._split(layer(read)) for layer in (module.query, module.key))
+        scaled = query @ key.transpose(-2, -1) / module.d_head**0.5
+        for source in sources:
+            if source is None or source.shape != scaled.shape:
+                continue
+            visible = torch.ones_like(scaled[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scaled[0])
+            bias = (source - scaled).masked_fill(~visible, 0.0)
+            biased = dataclasses.replace(each, positions=AddedBias(bias[0], x.shape[-1]))
+            if not same(bias, bias[:1].expand_as(bias)) or not same(biased.run(x, seen), output):
+                continue
+            if not _by_distance(bias[0], visible):
+                continue
+            findings.conventions += each.words
+            findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+            return True
+    return False
+
+
+def _by_distance(bias: Tensor, visible: Tensor) -> bool:
+    """Does a bias [head, query, key] depend on the distance alone, and is it more than ones and zeros of a mask?"""
+    place = torch.arange(bias.shape[-1])
+    distance = place - place[:, None]
+    for each in distance.unique():
+        there = visible & (distance == each)
+        for head, seen in zip(bias, there, strict=True):
+            values = head[seen]
+            if len(values) and not same(values, values[:1].expand_as(values)):
+                return False
+    return len((100 * bias[visible]).round().unique()) > 2
 
 
 def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:
@@ -580,6 +668,8 @@ def _edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, 
     x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
     if student.crossed and reference is not None and (seen is None or "mask" in student.places):
         _crossed(student, reference, x, findings)
+    if reference is not None:
+        _not_needed(student, reference, x, findings)
     findings.try_it("gradients", lambda: _gradients(student, x, visible))
     findings.try_it("the same call twice", lambda: _twice(student, x, visible))
     findings.try_it("inputs that must not change", lambda: _in_place(student, x, visible))
@@ -613,6 +703,41 @@ def _paths(student: Student, reference: Hypothesis | None, x: Tensor, seen: Tens
     for flag, causal_flag in student.flags.items():
         for value in (True, False):
             findings.try_it(f"{flag}={value}", partial(attempt, flag, value, causal_flag))
+
+
+def _not_needed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:
+    """Is what may be handed over besides used as its name says: a sequence to look at, a mask of padding?"""
+    other, keys = student.drawn(2, 8, 34), torch.tensor([True, True, False, True, True, False])
+    hides = keys.expand(2, 1, 6, 6)
+
+    def looks(name: str) -> str:
+        return unlike(student.run(x, None, flags={name: student.turn(other)}), reference.run(x, None, other), name)
+
+    def pads(name: str) -> str:
+        plain, found = student.run(x), []
+        for form in MASK_FORMS:
+            given = {name: form.write(hides)[:, 0, 0]}
+            try:
+                found.append(student.run(x, flags=given))
+            except Refused as refused:
+                if refused.fatal:
+                    raise
+                continue
+            if same(found[-1], reference.run(x, hides)):
+                both = causal(2, 6)
+                together = student.run(x, student.shown(both), flags=given)
+                seen = hides & both if "mask" in student.places else hides
+                return unlike(together, reference.run(x, seen), f"{name} and the other mask together")
+        if found and all(same(each, plain) for each in found):
+            return f"It takes {name} and never reads it."
+        findings.notes.append(f"It takes no mask [batch, key] as {name}; no other was tried.")
+        return ""
+
+    for name, role in student.further.items():
+        if role == "memory":
+            findings.try_it(f"{name}, 8 positions", partial(looks, name))
+        elif "padding" in name.lower():
+            findings.try_it(f"{name} beside the other mask", partial(pads, name))
 
 
 def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:

@@ -299,3 +299,64 @@ class ConfiguredAsADict(nn.Module):
 
     def forward(self, x, mask=None):
         return self.inner(x, mask)
+
+
+class CrossAttention(nn.Module):
+    """What it looks at need not be given, and may be masked as padding."""
+
+    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
+        super().__init__()
+        self.heads = heads
+        self.to_q = nn.Linear(query_dim, heads * dim_head, bias=False)
+        self.to_kv = nn.Linear(context_dim or query_dim, 2 * heads * dim_head, bias=False)
+        self.to_out = nn.Linear(heads * dim_head, query_dim)
+
+    def forward(self, x, context=None):
+        k, v = self.to_kv(x if context is None else context).chunk(2, dim=-1)
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(x), k, v))
+        return self.to_out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class TwoMasks(nn.Module):
+    both = True
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+
+    def looked_at(self, key, value):
+        return self.k_proj(key), self.v_proj(value)
+
+    def forward(self, query, key, value, key_padding_mask=None, attn_mask=None):
+        k, v = self.looked_at(key, value)
+        q, k, v = (each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for each in (self.q_proj(query), k, v))
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if key_padding_mask is not None:
+            scores = scores.masked_fill(key_padding_mask[:, None, None], -1e9)
+        if attn_mask is not None and (self.both or key_padding_mask is None):
+            scores = scores.masked_fill(attn_mask, -1e9)
+        return self.out_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class SlidingWindow(GroupedQueries):
+    def forward(self, x):
+        place = torch.arange(x.shape[1])
+        distance = place - place[:, None]
+        return super().forward(x, ((distance <= 0) & (distance > -3))[None, None])
+
+
+class BiasOfDistance(nn.Module):
+    """A bias that is trained, for each head and each distance, as in T5."""
+
+    def __init__(self, dim, heads=4, max_dist=64):
+        super().__init__()
+        self.heads, self.max_dist = heads, max_dist
+        self.qkv, self.out = nn.Linear(dim, 3 * dim, bias=False), nn.Linear(dim, dim)
+        self.relative = nn.Embedding(2 * max_dist + 1, heads)
+
+    def forward(self, x):
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        place = torch.arange(x.shape[1])
+        bias = self.relative(place - place[:, None] + self.max_dist).permute(2, 0, 1)
+        return self.out(((q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v).transpose(1, 2).flatten(2))
