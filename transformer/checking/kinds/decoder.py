@@ -15,7 +15,9 @@ from transformer.checking.bench import Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
-from transformer.checking.kinds.module import SHARED, causal, diagnose, leak
+from transformer.checking.kinds.module.conventions import leak
+from transformer.checking.kinds.module.reference import SHARED, diagnose
+from transformer.checking.kinds.module.student import causal
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import shortened

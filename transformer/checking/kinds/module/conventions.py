@@ -1,0 +1,191 @@
+"""How a module takes x and a mask, found by trying: which axis is the batch, and which keys a mask hides."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor
+
+from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
+from transformer.checking.faults import Refused
+from transformer.checking.findings import Findings, moved, repeats
+from transformer.checking.kinds.module.student import LENGTH, MASK_AXES, Student, causal
+from transformer.foundation.words import counted, listed
+
+
+def find_order(student: Student, x: Tensor, findings: Findings) -> None:
+    """Which axis is the batch? Other sequences must not change what one of them gives."""
+    heads = counted(student.heads, "head")
+    findings.tried.append(f"{len(x)} sequences of {LENGTH} positions, d_model {student.width}, {heads}")
+    changed = x.clone()
+    changed[1:] = student.drawn(len(x), LENGTH, 2)[1:]
+    masked = student.places.get("mask") in student.needed
+    refusal: Refused | None = None
+    for form, axes in itertools.product(MASK_FORMS, (*MASK_AXES, "keys")) if masked else ((SEEN, "full"),):
+        student.form, student.axes = form, axes
+        for student.first in (False, True):
+            try:
+                found, other = student.run(x), student.run(changed)
+            except Refused as refused:
+                if refused.fatal:
+                    raise
+                refusal = refusal or refused
+                continue
+            if repeats(found[0], other[0]):
+                order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
+                findings.conventions.append(f"x is {order}.")
+                return
+    if refusal is not None:
+        raise Refused(str(refusal), fatal=True)
+    student.first = False
+    findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
+
+
+def take_one_sequence(student: Student, x: Tensor, findings: Findings, refused: Refused) -> None:
+    """It refuses several sequences. Does it take one?"""
+    student.form, student.axes, student.first = SEEN, "full", False
+    try:
+        student.run(x[:1])
+    except Refused:
+        raise refused from None
+    findings.wrong += ["It takes one sequence at a time, and no batch.", str(refused)]
+    findings.call_if_there("batch-of-one")
+
+
+def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
+    """Which outputs change with which inputs, [query, key], itself left out (set to True)."""
+    reach = torch.eye(x.shape[1], dtype=torch.bool)
+    for size in (1.0, 0.1):  # large inputs make some weights 0, small ones make all alike
+        if bool(reach.all()):
+            break
+        found = student.run(size * x, seen)
+        for key in range(x.shape[1]):
+            other = size * x
+            other[:, key] = size * student.drawn(len(x), x.shape[1], 3)[:, key]
+            reach[:, key] |= moved(student.run(other, seen), found).amax(dim=(0, 2)) > size * 1e-5
+    return reach
+
+
+def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
+    """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
+    if "mask" not in student.places:
+        reach, ahead = _reach(student, x[:2], None), causal(1, LENGTH)[0, 0]
+        if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
+            raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
+        if bool(reach.all()):
+            findings.notes.append("It takes no mask: only attention without one was checked.")
+            return None
+        if torch.equal(reach, ahead):
+            findings.conventions.append("The causal mask is built in.")
+        elif window := _window(reach):
+            student.window = window
+            findings.conventions.append(f"A window is built in: a token sees {_sees(window)}.")
+        else:
+            findings.wrong.append(leak(reach, ahead))
+        return student.mask(len(x), LENGTH)
+    batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
+    findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
+    row = torch.arange(6)
+    seen = torch.rand(6, 6, generator=torch.Generator().manual_seed(5)) < 0.5
+    seen[row, row], seen[row, (row + 2) % 6] = True, False
+    given = seen.expand(2, 1, 6, 6)
+    found: list[tuple[MaskForm, str, Tensor]] = []
+    for form, axes in itertools.product(MASK_FORMS, MASK_AXES):
+        student.form, student.axes = form, axes
+        try:
+            reach = _reach(student, x, given)
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        built_in = torch.equal(reach, seen & ahead)
+        if built_in or torch.equal(reach, seen):
+            findings.conventions.append(f"Mask: {form.words}.")
+            findings.conventions += ["A causal mask is built in as well."] if built_in else []
+            return causal(batch, LENGTH)
+        found.append((form, axes, reach))
+    if _padding(student, x, findings):
+        return student.mask(batch, LENGTH)
+    student.form, student.axes = SEEN, "full"
+    if not found and (wrong := _padding_that_fails(student, x)):
+        findings.wrong.append(wrong)
+        return student.mask(batch, LENGTH)
+    if not found:
+        student.run(x, given)  # says why no mask is taken
+    student.form, student.axes, reach = found[0]
+    if all(torch.equal(reach, ahead) for *_, reach in found):
+        findings.notes.append("It takes a mask and never reads it: its own causal mask alone hides.")
+        del student.places["mask"]
+        return causal(batch, LENGTH)
+    findings.wrong.append(leak(reach, seen))
+    return causal(batch, LENGTH)
+
+
+def _window(reach: Tensor) -> frozenset[int]:
+    """The distances at which a key is seen, where nothing else decides and none is later, or both sides are alike."""
+    place = torch.arange(len(reach))
+    distance = place - place[:, None]
+    seen = frozenset(int(each) for each in distance.unique() if bool(reach[distance == each].all()))
+    regular = torch.equal(reach, torch.isin(distance, torch.tensor(sorted(seen))))
+    return seen if regular and (max(seen) == 0 or seen == frozenset(-each for each in seen)) else frozenset()
+
+
+def _sees(window: frozenset[int]) -> str:
+    """Which tokens a window lets a token see, in words."""
+    reach = -min(window)
+    if window == frozenset(range(-reach, max(window) + 1)):
+        sides = "before it" if max(window) == 0 else "on each side"
+        return f"itself and the {reach} {sides}"
+    return f"itself and those {listed([str(-each) for each in sorted(window) if each < 0])} places before it"
+
+
+def _padding_that_fails(student: Student, x: Tensor) -> str:
+    """What a mask [batch, key] does not do, where the code takes no other; it is set to be written so. Empty else."""
+    keys = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
+    for form in MASK_FORMS:
+        student.form, student.axes = form, "keys"
+        try:
+            reach = _reach(student, x, keys.expand(len(x), 1, 6, 6))
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        return leak(reach, keys | torch.eye(6, dtype=torch.bool))
+    student.form, student.axes = SEEN, "full"
+    return ""
+
+
+def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
+    """Does it take a mask of padding, [batch, key]? Sets how that is written."""
+    keys = torch.tensor([True, True, False, True, False, True])
+    seen, itself = keys.expand(6, 6), torch.eye(6, dtype=torch.bool)
+    before = student.axes
+    for form in MASK_FORMS:
+        student.form, student.axes = form, "keys"
+        try:
+            reach = _reach(student, x, seen.expand(len(x), 1, 6, 6))
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            continue
+        built_in = torch.equal(reach, (seen & causal(1, 6)[0, 0]) | itself)
+        if built_in or torch.equal(reach, seen | itself):
+            findings.conventions.append(f"Mask of padding, [batch, key]: {form.words}.")
+            findings.conventions += ["A causal mask is built in as well."] if built_in else []
+            student.built_in = built_in
+            return True
+    student.axes = before
+    return False
+
+
+def leak(reach: Tensor, seen: Tensor) -> str:
+    """What a mask does not do, by which outputs change with which inputs, [query, key]."""
+    if bool(reach.all()):
+        return "The mask hides nothing: every position changes with every other."
+    if torch.equal(reach, seen.T | torch.eye(len(seen), dtype=torch.bool)):
+        return "The mask is transposed: its rows should be the queries, its columns the keys."
+    query, key = (int(each) for each in (reach != seen).nonzero()[0])
+    if reach[query, key]:
+        return f"The mask leaks: position {query + 1} changes with position {key + 1}, which is hidden from it."
+    return f"The mask hides too much: position {query + 1} does not change with position {key + 1}, which it may see."

@@ -1,0 +1,175 @@
+"""What is right in the middle, and may go wrong at the edges: other sizes, other sequences, other masks, flags."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from transformer.checking.around import ATTENTION_ALONE
+from transformer.checking.conventions import MASK_FORMS
+from transformer.checking.faults import Refused
+from transformer.checking.findings import Findings, of_another_precision, repeats, same, share, unlike
+from transformer.checking.kinds.module.student import Student, causal
+from transformer.checking.projections import (
+    Hypothesis,
+)
+from transformer.foundation.foreign import shortened
+from transformer.foundation.words import counted
+
+
+def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, findings: Findings) -> None:
+    def masked(batch: int, length: int) -> Tensor | None:
+        return None if seen is None else student.mask(batch, length)
+
+    def case(batch: int, length: int, seed: int) -> None:
+        words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
+        x, visible = student.drawn(batch, length, seed), masked(batch, length)
+
+        def attempt() -> str:
+            found = student.run(x, student.shown(visible))
+            if reference is not None:
+                return unlike(found, reference.run(x, visible), words)
+            return "" if bool(found.isfinite().all()) else f"With {words} the output is not finite."
+
+        findings.try_it(words, attempt)
+
+    for shape in ((1, 5, 21), (2, 1, 22), (3, 17, 23)):
+        case(*shape)
+    x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
+    if student.crossed and reference is not None and (seen is None or "mask" in student.places):
+        _crossed(student, reference, x, findings)
+    if reference is not None:
+        _not_needed(student, reference, x, findings)
+    findings.try_it("gradients", lambda: _gradients(student, x, visible))
+    findings.try_it("the same call twice", lambda: _twice(student, x, visible))
+    findings.try_it("inputs that must not change", lambda: _in_place(student, x, visible))
+    for precision in (torch.float16, torch.bfloat16):
+        name = str(precision).removeprefix("torch.")
+        findings.look_at(f"half precision ({name})", partial(_half, student, x, visible, precision, name))
+    if "mask" in student.places and student.axes != "keys":
+        findings.look_at("a query that may see nothing", lambda: _nothing(student, x))
+
+
+def try_paths(
+    student: Student, reference: Hypothesis | None, x: Tensor, seen: Tensor | None, findings: Findings
+) -> None:
+    """Each flag of the code, on and off: what it opens is judged like the path without it."""
+
+    def attempt(flag: str, value: bool, causal_flag: bool) -> str:
+        visible = seen
+        if causal_flag:
+            visible = causal(len(x), x.shape[1]) if value else None
+        shown = None if causal_flag else student.shown(seen)
+        try:
+            found, again = (student.run(x, shown, flags={flag: value}, seed=seed) for seed in (0, 1))
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            return ""  # a path that wants more than attention does, such as a cache
+        if not repeats(found, again):
+            return ""  # dropout of a training
+        if reference is not None:
+            return unlike(found, reference.run(x, visible), f"{flag}={value}")
+        return "" if causal_flag else unlike(found, student.run(x, shown), f"{flag}={value}")
+
+    for flag, causal_flag in student.flags.items():
+        for value in (True, False):
+            findings.try_it(f"{flag}={value}", partial(attempt, flag, value, causal_flag))
+
+
+def _not_needed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:
+    """Is what may be handed over besides used as its name says: a sequence to look at, a mask of padding?"""
+    other, keys = student.drawn(2, 8, 34), torch.tensor([True, True, False, True, True, False])
+    hides = keys.expand(2, 1, 6, 6)
+
+    def looks(name: str) -> str:
+        return unlike(student.run(x, None, flags={name: student.turn(other)}), reference.run(x, None, other), name)
+
+    def pads(name: str) -> str:
+        plain, found = student.run(x), []
+        for form in MASK_FORMS:
+            given = {name: form.write(hides)[:, 0, 0]}
+            try:
+                found.append(student.run(x, flags=given))
+            except Refused as refused:
+                if refused.fatal:
+                    raise
+                continue
+            if same(found[-1], reference.run(x, hides)):
+                both = causal(2, 6)
+                together = student.run(x, student.shown(both), flags=given)
+                seen = hides & both if "mask" in student.places else hides
+                return unlike(together, reference.run(x, seen), f"{name} and the other mask together")
+        if found and all(same(each, plain) for each in found):
+            return f"It takes {name} and never reads it."
+        findings.notes.append(f"It takes no mask [batch, key] as {name}; no other was tried.")
+        return ""
+
+    for name, role in student.further.items():
+        if role == "memory":
+            findings.try_it(f"{name}, 8 positions", partial(looks, name))
+        elif "padding" in name.lower():
+            findings.try_it(f"{name} beside the other mask", partial(pads, name))
+
+
+def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:
+    """Are queries, keys and values each made of what they are handed?"""
+    same_length, longer = student.drawn(2, 6, 32), student.drawn(2, 8, 31)
+
+    def attempt(words: str, other: Tensor) -> str:
+        return unlike(student.run(x, None, other), reference.run(x, None, other), words)
+
+    words = "another sequence to look at"
+    findings.try_it(words, partial(attempt, words, same_length))
+    words = "6 queries and 8 keys"
+    look = findings.try_it if "memory" in student.places else findings.look_at
+    look(words, partial(attempt, words, longer))
+    if {"key", "value"} <= student.places.keys() and reference.around is ATTENTION_ALONE:
+        values = student.drawn(2, 6, 33)
+        words = "other values than keys"
+
+        def apart() -> str:
+            found = student.run(x, None, same_length, flags={student.places["value"]: student.turn(values)})
+            return unlike(found, reference.cross(x, same_length, values), words)
+
+        findings.try_it(words, apart)
+
+
+def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    answer = student.ask(x, seen, gradients=True)
+    if answer.gradients and answer.gradients[0] is None:
+        return "No gradient reaches the input: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
+    # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.
+    unused = [name for name in answer.unused if name in student.parameters and student.parameters[name].dim() > 1]
+    return f"No gradient reaches the weight {shortened(unused[0])}: it takes no part in the output." if unused else ""
+
+
+def _twice(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    if repeats(student.run(x, seen), student.run(x, seen, seed=1)):
+        return ""
+    return "Two calls with the same inputs differ in evaluation mode: is dropout on?"
+
+
+def _in_place(student: Student, x: Tensor, seen: Tensor | None) -> str:
+    return "The module changes its input in place." if student.ask(x, seen).changed else ""
+
+
+def _half(student: Student, x: Tensor, seen: Tensor | None, precision: torch.dtype, name: str) -> str:
+    answer = student.ask(x, seen, precision=name)
+    if answer.array:
+        return ""  # NumPy computes in precisions of its own
+    full, found = student.run(x, seen), student.output(answer, x)
+    gap = share(found, full)
+    far = f"In {name} the output differs by {gap:.0%} of its largest number." if not gap < 0.15 else ""
+    return of_another_precision(found, precision) or far
+
+
+def _nothing(student: Student, x: Tensor) -> str:
+    seen = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
+    seen[:, :, 2] = False
+    found = student.run(x, seen)
+    if bool(found[:, 2].isnan().any()):
+        return "A query that may see nothing gets NaN: −inf in the whole row makes softmax divide 0 by 0."
+    return "" if bool(found.isfinite().all()) else "A query that may see nothing makes other outputs NaN."

@@ -1,0 +1,220 @@
+"""Our module with the student's weights, or the first stage at which the two differ, and the mistake that it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.checking import stages
+from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
+from transformer.checking.findings import Findings, same
+from transformer.checking.kinds.module.student import HEADS, LONGEST, Student, causal
+from transformer.checking.projections import (
+    ADDING,
+    LINEAR,
+    AddedBias,
+    Hypothesis,
+    follow,
+    hypotheses,
+    mistaken,
+    read_by,
+)
+from transformer.checking.recording import Step
+from transformer.foundation.words import listed
+from transformer.positions import NO_POSITIONS
+
+SHARED = "All heads share one projection of d_head × d_head: each head needs weights of its own."
+FEW = 3
+"""Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
+ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""How many heads a class may have that takes no number of them."""
+TILED = (
+    "Keys and values are tiled over the heads that share them (0 1 0 1 …): repeat each beside itself (0 0 1 1 …), with "
+    "`repeat_interleave`. Trained from scratch it learns as well, for the heads come in another order; with anybody "
+    "else's weights it is wrong."
+)
+
+
+def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> Hypothesis | None:
+    """Our module with the student's weights, arranged so that both agree; None where that cannot be found out."""
+    answer = student.ask(x, student.shown(seen), record=True)
+    output = student.output(answer, x)
+    likeliest: list[Hypothesis] = []
+    after: Tensor | None = None
+    before = norm_before(answer.steps, x)
+    arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
+    for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
+        read = follow(answer.steps, around.read(x), heads)
+        if read.shared:
+            findings.wrong.append(SHARED)
+            findings.call_if_there("one-projection-for-all-heads")
+            return None
+        for hypothesis in (dataclasses.replace(each, around=around) for each in hypotheses(read, LONGEST)):
+            likeliest.append(hypothesis)
+            few = hypothesis.run(x[:FEW], None if seen is None else seen[:FEW])
+            wanted = [each for each in (output, read.after) if each is not None and same(few, each[:FEW])]
+            attended = hypothesis.run(x, seen) if wanted else few
+            if wanted and same(attended, output):
+                return _agrees(hypothesis, x, seen, output, answer.steps, findings)
+            if wanted and read.after is not None and same(attended, read.after):
+                return _agrees_inside(hypothesis, x, seen, output, answer.steps, findings)
+        after = read.after if likeliest and after is None else after
+    if not likeliest:
+        findings.undecided = (
+            "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
+            "of attention were checked. Written as layers that are applied to x, they would decide it."
+        )
+    elif _biased(likeliest, x, seen, output, answer.steps, findings):
+        return None
+    else:
+        inside = [] if after is None or same(after, output) else [after]
+        diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+    if findings.undecided and all(_by_token(step) for step in answer.steps):
+        _equal_tokens(student, x, seen, findings)
+    return None
+
+
+def _biased(
+    likeliest: Sequence[Hypothesis],
+    x: Tensor,
+    seen: Tensor | None,
+    output: Tensor,
+    steps: Sequence[Step],
+    findings: Findings,
+) -> bool:
+    """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
+    sources = [read_by(step, steps) for step in steps if step.name == "softmax"]
+    for each in (each for each in likeliest if each.positions is NO_POSITIONS and not each.tiled):
+        read, module = each.around.read(x), each.module
+        query, key = (module._split(layer(read)) for layer in (module.query, module.key))
+        scaled = query @ key.transpose(-2, -1) / module.d_head**0.5
+        for source in sources:
+            if source is None or source.shape != scaled.shape:
+                continue
+            visible = torch.ones_like(scaled[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scaled[0])
+            bias = (source - scaled).masked_fill(~visible, 0.0)
+            biased = dataclasses.replace(each, positions=AddedBias(bias[0], x.shape[-1]))
+            if not same(bias, bias[:1].expand_as(bias)) or not same(biased.run(x, seen), output):
+                continue
+            if not _by_distance(bias[0], visible):
+                continue
+            findings.conventions += each.words
+            findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+            return True
+    return False
+
+
+def _by_distance(bias: Tensor, visible: Tensor) -> bool:
+    """Does a bias [head, query, key] depend on the distance alone, and is it more than ones and zeros of a mask?"""
+    place = torch.arange(bias.shape[-1])
+    distance = place - place[:, None]
+    for each in distance.unique():
+        there = visible & (distance == each)
+        for head, seen in zip(bias, there, strict=True):
+            values = head[seen]
+            if len(values) and not same(values, values[:1].expand_as(values)):
+                return False
+    return len((100 * bias[visible]).round().unique()) > 2
+
+
+def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:
+    """How many heads a class has that takes no number of them: as many patterns as it makes, or any number."""
+    one = len(x) * x.shape[1] ** 2
+    patterns = [step.value for step in steps if step.name == "softmax"]
+    found = sum(each.numel() for each in patterns if each.shape[-2:] == (x.shape[1], x.shape[1]))
+    return [found // one] if found and found % one == 0 else ANY_HEADS
+
+
+def _agrees(
+    hypothesis: Hypothesis, x: Tensor, seen: Tensor | None, output: Tensor, steps: Sequence[Step], findings: Findings
+) -> Hypothesis:
+    """Say by which conventions it is the reference."""
+    findings.conventions += hypothesis.words
+    if hypothesis.around.words:
+        findings.conventions.append(f"The attention is right; the module also has {listed(hypothesis.around.words)}.")
+    if hypothesis.tiled:
+        findings.wrong.append(TILED)
+        findings.call_if_there("key-heads-tiled")
+    attended = hypothesis.around.read(x)
+    expected = stages.of_module(hypothesis.module, attended, seen, hypothesis.positions)
+    result = output if hypothesis.around.write is ATTENTION_ALONE.write else expected["out"][0]
+    findings.divergence = stages.compare(steps, result, expected)
+    return hypothesis
+
+
+def _agrees_inside(
+    hypothesis: Hypothesis, x: Tensor, seen: Tensor | None, output: Tensor, steps: Sequence[Step], findings: Findings
+) -> Hypothesis | None:
+    """Its last layer gives what the reference gives, and something else is returned: what does the module add?"""
+    attended = hypothesis.run(x, seen)
+    after = what_is_around(x, attended, output)
+    if after is None:
+        findings.undecided = (
+            "What its last layer gives is right, and what it returns is something else, which was compared with "
+            "nothing. The module without what comes after its last layer would decide it."
+        )
+        return None
+    words = (*hypothesis.around.words, *after.words)
+    around = Around(words, hypothesis.around.read, after.write)
+    return _agrees(dataclasses.replace(hypothesis, around=around), x, seen, output, steps, findings)
+
+
+def _by_token(step: Step) -> bool:
+    """Does a layer, if this is one, make of each token what it makes of it anywhere?"""
+    return not step.parameter or step.name in (*LINEAR, *ADDING) or "norm" in step.name
+
+
+def _equal_tokens(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> None:
+    """Say where equal tokens give different outputs: of equal values, weights that add up to 1 make the same."""
+    same_tokens = x[:, :1].expand_as(x).contiguous()
+    found = student.run(same_tokens, student.shown(seen))
+    findings.tried.append("a sequence of equal tokens")
+    if not same(found, found[:, :1].expand_as(found)):
+        findings.wrong.append(
+            "Equal tokens give different outputs: the weights of a query do not add up to 1 over the keys."
+        )
+
+
+def diagnose(
+    likeliest: Sequence[Hypothesis],
+    x: Tensor,
+    seen: Tensor | None,
+    output: Tensor,
+    steps: Sequence[Step],
+    findings: Findings,
+    inside: Sequence[Tensor] = (),
+) -> None:
+    """The first stage that differs from the reference, and the mistake of the gallery that gives the same output.
+
+    Every way in which the projections may be meant is tried with every mistake; `inside` are results on the way that a
+    mistake may give as well. Scores that are no product of queries and keys decide nothing where no mistake is known
+    that makes them: there are more right ways to compare a query and a key than this check knows.
+    """
+    # A mask that is built in and does not hide, as behind a softmax over the queries, is not known to be there.
+    masks = [seen] if seen is not None else [None, causal(len(x), x.shape[1])]
+    exact = (
+        (each, mask, mistake)
+        for each, mask in itertools.product(likeliest, masks)
+        if each.positions is NO_POSITIONS
+        for mistake, wrong in mistaken(each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW])
+        if any(same(wrong, result[:FEW]) for result in (output, *inside))
+    )
+    hypothesis, seen, named = next(exact, (likeliest[0], seen, None))
+    read = hypothesis.around.read(x)
+    divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, read, seen))
+    findings.divergence = divergence
+    if named is None and divergence.first in ("projected", "scores") and not findings.wrong:
+        # The projections were read off the code itself: it is what is made of them that is not known.
+        findings.undecided = (
+            "The scores are no product of the queries and keys that were found. What follows was not compared. The "
+            "same code without what it does to queries and keys before their product (a norm, or another rotation) "
+            "would decide it."
+        )
+        return
+    findings.wrong.insert(0, divergence.sentence)
+    if named is not None:
+        findings.call_by_name(named)

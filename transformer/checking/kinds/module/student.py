@@ -1,0 +1,185 @@
+"""A student's module, asked in its convention: what its parameters are for, and how it is handed x and a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from transformer.checking import laws, signatures
+from transformer.checking.bench import Answer, Bench, Described
+from transformer.checking.conventions import SEEN, MaskForm
+from transformer.checking.faults import Refused
+from transformer.foundation.foreign import quoted
+
+D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
+BATCH, LENGTH = 8, 9
+"""Together more positions than a layer reads numbers, so that it can be read off its results."""
+MASK_AXES = ("full", "matrix", "batch", "heads")
+"""[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
+ROLES = ("query", "key", "value", "mask")
+DEFAULTS = {"flag": False, "causal": False, "dropout": 0.0}
+SETTINGS = {
+    "d_model": D_MODEL,
+    "n_heads": HEADS,
+    "n_groups": GROUPS,
+    "d_head": D_MODEL // HEADS,
+    "d_out": D_MODEL,
+    "n_ctx": LONGEST,
+    "dropout": 0.0,
+    "bias": True,
+    "causal": False,
+}
+ONE_HEAD = {"d_head": 8, "d_out": 8}
+"""Settings of a class that is one head: narrower than d_model, so that no width is taken for another."""
+
+
+def causal(batch: int, length: int) -> Tensor:
+    """The causal mask [batch, 1, query, key]."""
+    return torch.ones(length, length, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
+
+
+@dataclass
+class Student:
+    """The module, asked in its convention."""
+
+    bench: Bench
+    places: dict[str, str]
+    needed: set[str]
+    parameters: dict[str, Tensor] = field(default_factory=dict)
+    form: MaskForm = SEEN
+    axes: str = "full"
+    first: bool = False
+    """Do positions come before the sequences of the batch?"""
+    window: frozenset[int] = frozenset()
+    """Distances from a query to the keys that a window which is built in lets it see; none where there is no window."""
+    built_in: bool = False
+    """Is a causal mask built in beside one of padding?"""
+    heads: int = HEADS
+    counted: bool = True
+    """Was it told how many heads to have? Where it was not, any number may be its own."""
+    width: int = D_MODEL
+    """Numbers of a vector of x."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Other masks, and what may be looked at, that need not be given: the role of each by its name."""
+    flags: Mapping[str, bool] = field(default_factory=dict)
+    """The parameters that open another path; is it the one that switches a causal mask?"""
+
+    def drawn(self, batch: int, length: int, seed: int) -> Tensor:
+        """x [batch, position, d_model], so large that attention is not uniform."""
+        return 3 * torch.randn(batch, length, self.width, generator=torch.Generator().manual_seed(seed))
+
+    def mask(self, batch: int, length: int) -> Tensor:
+        """The mask of a comparison [batch, 1, query, key]: causal, or one of padding where no other can be said."""
+        if self.window:
+            place = torch.arange(length)
+            return torch.isin(place - place[:, None], torch.tensor(sorted(self.window))).expand(batch, 1, -1, -1)
+        if self.axes == "keys":
+            seen = torch.ones(batch, 1, length, length, dtype=torch.bool)
+            seen[..., length - length // 3 :] = False
+            return seen & causal(batch, length) if self.built_in else seen
+        return causal(batch, length)
+
+    @property
+    def crossed(self) -> bool:
+        """Does it take queries, keys and values, or queries and what is looked at?"""
+        return len([one for one in ("query", "key", "value", "x", "memory") if one in self.places]) > 1
+
+    def ask(
+        self,
+        x: Tensor,
+        seen: Tensor | None = None,
+        looked_at: Tensor | None = None,
+        flags: Mapping[str, Any] = MappingProxyType({}),
+        **options: Any,
+    ) -> Answer:
+        """What it answers for x [batch, position, d_model] and a mask [batch, 1, query, key], with some flags set.
+
+        Raises Refused.
+        """
+        looked_at = x if looked_at is None else looked_at
+        if seen is None and self.places.get("mask") in self.needed:
+            seen = torch.ones(len(x), 1, x.shape[1], looked_at.shape[1], dtype=torch.bool)
+        given: dict[str, Any] = {}
+        for one in ("query", "x"):
+            if one in self.places:
+                given[one] = self.turn(x)
+        for one in ("key", "value", "memory"):
+            if one in self.places:
+                given[one] = self.turn(looked_at)
+        if seen is not None and "mask" in self.places:
+            given["mask"] = self._mask(seen)
+        given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
+        named = {self.places[one]: value for one, value in given.items()} | dict(flags)
+        return self.bench.call(list(named.values()), list(named), **options)
+
+    def output(self, answer: Answer, like: Tensor) -> Tensor:
+        """The output [batch, position, d_model], what is narrower filled up with zeros.
+
+        Raises Refused where none of the tensors has its shape.
+        """
+        wanted = self.turn(like).shape
+        fitting = [each for each in answer.values if each.dim() == 3 and each.shape[:2] == wanted[:2]]
+        found = next((each for each in fitting if each.shape == wanted), None)
+        if found is None and self.heads == 1:
+            found = next((each for each in fitting if each.shape[2] == ONE_HEAD["d_head"]), None)
+        if found is None:
+            raise Refused(f"It returns the shape {list(answer.values[0].shape)}; the output should be {list(wanted)}.")
+        return pad(self.turn(found), (0, like.shape[-1] - found.shape[-1]))
+
+    def run(self, x: Tensor, seen: Tensor | None = None, looked_at: Tensor | None = None, **options: Any) -> Tensor:
+        return self.output(self.ask(x, seen, looked_at, **options), x)
+
+    def shown(self, seen: Tensor | None) -> Tensor | None:
+        """The mask, if it takes one."""
+        return seen if "mask" in self.places else None
+
+    def turn(self, x: Tensor) -> Tensor:
+        return x.transpose(0, 1) if self.first else x
+
+    def _mask(self, seen: Tensor) -> Tensor:
+        written = self.form.write(seen)
+        if self.axes == "matrix":
+            return written[0, 0]
+        if self.axes == "batch":
+            return written[:, 0]
+        if self.axes == "heads":
+            return written.expand(-1, self.heads, -1, -1).flatten(0, 1)
+        if self.axes == "keys":
+            return written[:, 0, 0]
+        return written
+
+
+def student_of(bench: Bench, described: Described) -> Student:
+    """What the parameters of `forward` are for."""
+    parameters = described.called_with
+    names = [each.name for each in parameters if not each.optional]
+    one = [each for each in names if signatures.role(each, ("mask",)) != "mask"]
+    if len(one) == 1:
+        roles: tuple[str, ...] = ("x", "mask")
+        places = {"x": one[0]}
+        for each in parameters:
+            found = signatures.role(each.name, ("mask", *DEFAULTS))
+            if found and found not in places and each.name != one[0]:
+                places[found] = each.name
+    else:
+        roles = ("x", "memory", "mask") if len(one) == 2 else ROLES
+        places = signatures.places(parameters, roles, DEFAULTS)
+    needed = {each.name for each in parameters if not each.optional}
+    for each in parameters:
+        if not each.optional and each.name not in places.values():
+            raise Refused(
+                f"`forward` needs an argument {quoted(each.name)}, which the check does not know.", fatal=True
+            )
+    further = {
+        each.name: found
+        for each in parameters
+        if each.optional and each.name not in places.values()
+        if (found := signatures.role(each.name, ("mask", "memory")))
+    }
+    return Student(bench, places, needed, flags=laws.flags(parameters), further=further)
