@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -12,6 +13,10 @@ from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, repeats
 from transformer.checking.kinds.module.student import LENGTH, MASK_AXES, Student, causal
 from transformer.foundation.words import counted, listed
+
+PADDING = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
+"""Which keys of six are no padding, for every query."""
+ITSELF = torch.eye(6, dtype=torch.bool)
 
 
 def find_order(student: Student, x: Tensor, findings: Findings) -> None:
@@ -140,37 +145,36 @@ def _sees(window: frozenset[int]) -> str:
     return f"itself and those {listed([str(-each) for each in sorted(window) if each < 0])} places before it"
 
 
-def _padding_that_fails(student: Student, x: Tensor) -> str:
-    """What a mask [batch, key] does not do, where the code takes no other; it is set to be written so. Empty else."""
-    keys = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
+def _padding_reaches(student: Student, x: Tensor) -> Iterator[tuple[MaskForm, Tensor]]:
+    """Which outputs change with which inputs, under each way to write a mask of padding [batch, key] that it takes.
+
+    The student is left set to the way that was yielded last.
+    """
     for form in MASK_FORMS:
         student.form, student.axes = form, "keys"
         try:
-            reach = _reach(student, x, keys.expand(len(x), 1, 6, 6))
+            reach = _reach(student, x, PADDING.expand(len(x), 1, 6, 6))
         except Refused as refused:
             if refused.fatal:
                 raise
             continue
-        return leak(reach, keys | torch.eye(6, dtype=torch.bool))
+        yield form, reach
+
+
+def _padding_that_fails(student: Student, x: Tensor) -> str:
+    """What a mask [batch, key] does not do, where the code takes no other; it is set to be written so. Empty else."""
+    for _, reach in _padding_reaches(student, x):
+        return leak(reach, PADDING | ITSELF)
     student.form, student.axes = SEEN, "full"
     return ""
 
 
 def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
     """Does it take a mask of padding, [batch, key]? Sets how that is written."""
-    keys = torch.tensor([True, True, False, True, False, True])
-    seen, itself = keys.expand(6, 6), torch.eye(6, dtype=torch.bool)
     before = student.axes
-    for form in MASK_FORMS:
-        student.form, student.axes = form, "keys"
-        try:
-            reach = _reach(student, x, seen.expand(len(x), 1, 6, 6))
-        except Refused as refused:
-            if refused.fatal:
-                raise
-            continue
-        built_in = torch.equal(reach, (seen & causal(1, 6)[0, 0]) | itself)
-        if built_in or torch.equal(reach, seen | itself):
+    for form, reach in _padding_reaches(student, x):
+        built_in = torch.equal(reach, (PADDING & causal(1, 6)[0, 0]) | ITSELF)
+        if built_in or torch.equal(reach, PADDING | ITSELF):
             findings.conventions.append(f"Mask of padding, [batch, key]: {form.words}.")
             findings.conventions += ["A causal mask is built in as well."] if built_in else []
             student.built_in = built_in
