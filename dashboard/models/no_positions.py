@@ -42,28 +42,35 @@ def so_far(found: Lesson) -> Accuracy | None:
     return None if answer is None else answer.accuracy
 
 
-@cached(8)
 def turned(positions: str, question: tuple[int, ...], other: tuple[int, ...]) -> Turned:
     """Ask the small model with these positions, or with none, for the first symbol of both answers."""
+    return _asked_in_two_orders(small(positions), question, other)
+
+
+@cached(8)
+def _asked_in_two_orders(config: RunConfig, question: tuple[int, ...], other: tuple[int, ...]) -> Turned:
     import torch
 
-    config = small(positions)
     model, separator = quick_training.trained(config).model, config.build_task().separator
     with torch.no_grad():
         logits = model(torch.tensor([[*question, separator], [*other, separator]]))[:, -1].numpy()
-    said = logits.argmax(axis=-1)
-    return Turned(positions, question, other, int(said[0]), int(said[1]), float(np.abs(logits[0] - logits[1]).max()))
+    said, moved = logits.argmax(axis=-1), float(np.abs(logits[0] - logits[1]).max())
+    return Turned(config.model.positions, question, other, int(said[0]), int(said[1]), moved)
 
 
-@cached(4)
 def carried(question: tuple[int, ...], order: tuple[int, ...]) -> float:
     """How far permuting the question is from permuting the output: the largest |f(x∘π) − f(x)∘π| over all logits.
 
     Of the small model without positions that reverses in place, where every query sees every key.
     """
+    return _carried(aligned(), question, order)
+
+
+@cached(4)
+def _carried(config: RunConfig, question: tuple[int, ...], order: tuple[int, ...]) -> float:
     import torch
 
-    model = quick_training.trained(aligned()).model
+    model = quick_training.trained(config).model
     x, permuted = torch.tensor([question]), list(order)
     with torch.no_grad():
         return float((model(x[:, permuted]) - model(x)[:, permuted]).abs().max())

@@ -213,7 +213,8 @@ class TestPage:
         """The same comparison sees a difference where there is one: it is no check that cannot fail."""
         config = RunConfig(task=TaskConfig(task="reverse-aligned"), model=ModelConfig(positions=positions))
         monkeypatch.setattr(quick_training, "trained", lambda *_: SimpleNamespace(model=build(config).eval()))
-        carried = no_positions.carried.__wrapped__((3, 1, 4, 1), (2, 0, 3, 1))
+        monkeypatch.setattr(no_positions, "aligned", lambda: config)
+        carried = no_positions.carried((3, 1, 4, 1), (2, 0, 3, 1))
         assert carried < 1e-4 if moves else carried > 1e-2
 
     def test_the_race_is_each_training_s_own_course(self, monkeypatch) -> None:
