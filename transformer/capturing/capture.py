@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer.capturing.functions import Calls
 from transformer.capturing.hugging_face import door
@@ -38,7 +39,7 @@ def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
     """
     if isinstance(model, Network):
         return of_ours(observe(model, *inputs, **named))
-    return run(model, Notes(model), inputs, named)
+    return run(model, Notes(model, batches(inputs, named)), inputs, named)
 
 
 def of_ours(seen: Observation) -> Captured:
@@ -50,9 +51,48 @@ def of_ours(seen: Observation) -> Captured:
 @torch.no_grad()
 def run(model: Callable[..., Any], notes: Notes, inputs: Sequence[Any], named: Mapping[str, Any]) -> Captured:
     """Call a model once, all doors open, and return what `notes` saw."""
-    with _evaluated(model), door(model, notes), Calls(notes):
+    with _evaluated(model), _uncompiled(), door(model, notes), Calls(notes):
         output = model(*inputs, **named)
     return notes.captured(output)
+
+
+def batches(inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[int, ...], ...]:
+    """The first two sizes of each tensor among the inputs, however deep it lies in lists and dictionaries."""
+    found: list[tuple[int, ...]] = []
+    left: list[Any] = [*inputs, *named.values()]
+    while left:
+        each = left.pop()
+        if isinstance(each, Tensor):
+            found.append(tuple(each.shape[:2]))
+        elif isinstance(each, Mapping):
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+    return tuple(found)
+
+
+_eager = threading.Lock()
+_looking = [0]
+"""How many captures go on, in which what is compiled runs as it was written."""
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Meanwhile what `torch.compile` compiled runs as it was written: a kernel made of it would show nothing."""
+    if "torch._dynamo" not in sys.modules:  # so nothing is compiled
+        yield
+        return
+    with _eager:
+        _looking[0] += 1
+        if _looking[0] == 1:
+            torch.compiler.set_stance("force_eager")
+    try:
+        yield
+    finally:
+        with _eager:
+            _looking[0] -= 1
+            if _looking[0] == 0:
+                torch.compiler.set_stance("default")
 
 
 @contextmanager

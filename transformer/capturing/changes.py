@@ -6,7 +6,8 @@ the one here says what is changed, and the doors know nothing more of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from transformer.capturing.capture import of_ours, run
-from transformer.capturing.functions import FORBIDDEN
-from transformer.capturing.record import Call, Captured, Notes
+from transformer.capturing.capture import batches, of_ours, run
+from transformer.capturing.following import NOTHING, Weighing
+from transformer.capturing.layouts import arranged
+from transformer.capturing.products import Letters
+from transformer.capturing.proof import FORBIDDEN
+from transformer.capturing.record import Call, Captured, Layer, Notes
 from transformer.edits import Edit, EditError, OverrideMask
 from transformer.edits.heads.zero import AblateHead
 from transformer.foundation.checks import UserError
@@ -54,35 +58,134 @@ def capture_changed(model: Callable[..., Any], change: Change, *inputs: Any, **n
     """
     if isinstance(model, Network):
         return _changed_ours(model, change, inputs, named)
-    notes = ChangingNotes(model, change)
+    before = Notes(model, batches(inputs, named))
+    run(model, before, inputs, named)
+    return changed_after(before, model, change, inputs, named)
+
+
+def changed_after(
+    before: Notes, model: Callable[..., Any], change: Change, inputs: Sequence[Any], named: Mapping[str, Any]
+) -> Captured:
+    """The changed pass of a model of which `before` saw the same pass unchanged: so it is known where its heads are."""
+    notes = ChangingNotes(model, change, before)
     seen = run(model, notes, inputs, named)
     notes.check()
     return seen
 
 
+@dataclass(frozen=True)
+class Part:
+    """One followed product of a pattern and its values, and the layer that it belongs to."""
+
+    layer: Layer
+    number: int
+    """Which of the layer's parts it is."""
+
+    @property
+    def weighing(self) -> Weighing:
+        return self.layer.layout.parts[self.number]
+
+    @property
+    def queries(self) -> Letters:
+        return self.layer.layout.queries[self.number]
+
+
 class ChangingNotes(Notes):
     """Notes of a pass that is changed; they know which part of the change was met."""
 
-    def __init__(self, model: object, change: Change) -> None:
-        super().__init__(model)
+    def __init__(self, model: object, change: Change, before: Notes) -> None:
+        super().__init__(model, before.batches)
         self.change = change
         self.unmet = set(change.removed)
         self.mask_met = change.mask is None
+        parts = {
+            part: Part(layer, number) for layer in before.layers for number, part in enumerate(layer.layout.parts)
+        }
+        self.parts = {at: parts[each] for at, each in enumerate(before.following.weighings) if each in parts}
+        roots = {part.weighing.root: part for part in self.parts.values()}
+        self.of_roots = {at: roots[each] for at, each in enumerate(before.following.roots) if each in roots}
 
     def call(self, module: nn.Module | None, queries: int, keys: int, *, crosses: bool = False) -> Call:
         call = super().call(module, queries, keys, crosses=crosses)
         removed = tuple(sorted(head for name, head in self.change.removed if name == call.name))
-        mask = self.change.mask
-        allowed = mask if mask is not None and not call.crosses and mask.shape == (queries, keys) else None
+        allowed = self._allowed(call.crosses, (queries, keys))
         if not removed and allowed is None:
             return call
         self.unmet -= {(call.name, head) for head in removed}
-        self.mask_met = self.mask_met or allowed is not None
         return ChangedCall(call.module, call.name, call.crosses, removed, allowed)
+
+    def _allowed(self, crosses: bool, shape: tuple[int, int]) -> Tensor | None:
+        """The mask of the change, where an attention of this size takes it."""
+        mask = self.change.mask
+        if mask is None or crosses or mask.shape != shape:
+            return None
+        self.mask_met = True
+        return mask
+
+    def kernel_call(self, number: int) -> Call:
+        part = self.parts.get(number)
+        if part is None:
+            return super().kernel_call(number)
+        layer = part.layer
+        return ChangedCall("", layer.name, layer.crosses, (), self._allowed(layer.crosses, layer.layout.shape))
+
+    def change_scores(self, number: int, scores: Tensor) -> Tensor:
+        part = self.of_roots.get(number)
+        if part is None or (mask := self._allowed(part.layer.crosses, part.layer.layout.shape)) is None:
+            return scores
+        weighing, allowed = part.weighing, self._over_pattern(part, mask)
+        if weighing.labels is not None:
+            whole = torch.ones(scores.numel(), dtype=torch.bool, device=scores.device)
+            seen = weighing.labels != NOTHING
+            whole[weighing.labels[seen]] = allowed.expand(weighing.labels.shape)[seen].to(scores.device)
+            allowed = whole.view(scores.shape)
+        allowed = allowed.to(scores.device)
+        _only_forbid(part.layer.name, scores, allowed)
+        return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+
+    def change_pattern(self, number: int, pattern: Tensor) -> Tensor:
+        part = self.parts.get(number)
+        if part is None or (mask := self._allowed(part.layer.crosses, part.layer.layout.shape)) is None:
+            return pattern
+        sighted = mask.any(dim=-1, keepdim=True)
+        if sighted.all():
+            return pattern
+        return pattern.masked_fill(~self._over_pattern(part, sighted.expand(mask.shape)).to(pattern.device), 0.0)
+
+    def _over_pattern(self, part: Part, mask: Bool[Tensor, "query key"]) -> Bool[Tensor, "..."]:
+        """A mask with its axes where the pattern has its own; it is spread over the others."""
+        weighing, sizes = part.weighing, part.weighing.sizes
+        letters = (*part.queries, *weighing.keys)
+        laid = mask.reshape([sizes[each] for each in letters])
+        wanted = tuple(each for each in weighing.product.letters[weighing.one])
+        return arranged(laid, letters, wanted, {each: sizes.get(each, 1) for each in wanted})
+
+    def change_result(self, number: int, result: Tensor) -> Tensor:
+        part = self.parts.get(number)
+        if part is None:
+            return result
+        layer, layout = part.layer, part.layer.layout
+        removed = sorted(head for name, head in self.change.removed if name == layer.name)
+        if not removed:
+            return result
+        heads = layout.table.shape[1]
+        if not all(0 <= head < heads for head in removed):
+            raise ChangeError(f"{shortened(layer.name)} has no head {removed[-1]}: its heads are 0 to {heads - 1}.")
+        self.unmet -= {(layer.name, head) for head in removed}
+        groups = layout.groups(part.number)
+        sizes = part.weighing.sizes
+        taken = torch.zeros(math.prod(sizes[each] for each in groups), dtype=torch.bool)
+        for owner, group in layout.table[:, removed].reshape(-1, 2):
+            if owner == part.number:
+                taken[group] = True
+        wanted = part.weighing.result_letters
+        shape = {each: sizes[each] if each in groups else 1 for each in wanted}
+        laid = arranged(taken.view([sizes[each] for each in groups]), groups, wanted, shape)
+        return result.masked_fill(laid.to(result.device), 0.0)
 
     def miss(self, module: nn.Module | None, why: str) -> None:
         super().miss(module, why)
-        name = super().call(module, 0, 0).name
+        name = Notes.call(self, module, 0, 0).name
         if self.change.mask is not None or any(name == each for each, _ in self.change.removed):
             raise ChangeError(f"{shortened(name)} cannot be changed: {why}.")
 
@@ -111,23 +214,8 @@ class ChangedCall(Call):
         allowed, lowest = self.allowed.to(query.device), torch.finfo(query.dtype).min
         bias = query.new_zeros(()) if own is None else own.masked_fill(own <= FORBIDDEN, 0.0)
         if own is not None and bias.any():
-            self._only_forbid(own, allowed)
+            _only_forbid(self.name, own, allowed)
         return torch.where(allowed, bias, lowest)
-
-    def scores(self, own: Tensor) -> Tensor:
-        if self.allowed is None:
-            return own
-        allowed = self.allowed.to(own.device)
-        self._only_forbid(own, allowed)
-        return own.masked_fill(~allowed, torch.finfo(own.dtype).min)
-
-    def _only_forbid(self, own: Tensor, allowed: Bool[Tensor, "query key"]) -> None:
-        """Where the mask is one with other numbers, those of the keys that it forbids are not known any more."""
-        if ((own <= FORBIDDEN) & allowed).any():
-            raise ChangeError(
-                f"{shortened(self.name)} adds its mask to other numbers, so keys that it forbids have none: a mask can "
-                "forbid more keys there, and allow none."
-            )
 
     def rows(self, values: Tensor) -> Tensor:
         if self.blind is None or not self.blind.any():
@@ -141,6 +229,15 @@ class ChangedCall(Call):
         if not all(0 <= head <= last for head in self.removed):
             raise ChangeError(f"{shortened(self.name)} has no head {self.removed[-1]}: its heads are 0 to {last}.")
         return values.index_fill(-3, torch.tensor(self.removed, device=values.device), 0.0)
+
+
+def _only_forbid(name: str, own: Tensor, allowed: Bool[Tensor, "..."]) -> None:
+    """Where a mask is one with other numbers, those of the keys that it forbids are not known any more."""
+    if ((own <= FORBIDDEN) & allowed).any():
+        raise ChangeError(
+            f"{shortened(name)} adds its mask to other numbers, so keys that it forbids have none: a mask can "
+            "forbid more keys there, and allow none."
+        )
 
 
 def _changed_ours(model: Network, change: Change, inputs: tuple[Any, ...], named: dict[str, Any]) -> Captured:

@@ -13,19 +13,17 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from transformer.attention import masked_softmax
+from transformer.capturing.following import Weighing
+from transformer.capturing.products import product
+from transformer.capturing.proof import FORBIDDEN
 from transformer.capturing.record import Notes
 
 Attend = Callable[..., Any]
-HEADS = ("attn", "attention", "head")
-"""In the name of a class whose softmax of three axes is taken for one head's pattern."""
-FORBIDDEN = -9000.0
-"""A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
-numbers from -10,000 (GPT) down to minus infinity."""
 
 
 class Calls(TorchFunctionMode):
@@ -38,9 +36,11 @@ class Calls(TorchFunctionMode):
     def __torch_function__(
         self, func: Attend, types: Iterable[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        door = DOORS.get(func)
-        if door is None or self.notes.paused:
+        if self.notes.paused:
             return func(*args, **(kwargs or {}))
+        door = DOORS.get(func) or (_flexible if getattr(func, "__name__", "") == "flex_attention" else None)
+        if door is None:
+            return self.notes.following.call(func, args, kwargs or {})
         return door(self.notes, func, *args, **(kwargs or {}))
 
 
@@ -59,8 +59,7 @@ def opened(
     `allowed` (True where a query may see a key) and `added` spread to the shape of the scores. `added` is added to the
     scores; what it takes below FORBIDDEN is forbidden.
     """
-    query, key, value = (each.detach() for each in (query, key, value))
-    key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
+    query, key, value = query.detach().clone(), *(_shared(each.detach(), query) for each in (key, value))
     exact = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(exact) @ key.to(exact).transpose(-2, -1) * scale
     if added is None:
@@ -74,8 +73,13 @@ def opened(
         allowed = seen if allowed is None else seen & allowed
     found = {"query": query, "key": key, "value": value, "scores": scores}
     if allowed is not None:
-        found["mask"] = allowed.expand_as(scores)
+        found["mask"] = allowed.clone().expand_as(scores)
     return {**found, "pattern": pattern, "z": pattern @ value.to(exact)}
+
+
+def _shared(each: Tensor, query: Tensor) -> Tensor:
+    """A copy of keys or values, repeated for the query heads that share them."""
+    return each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) if query.dim() > 2 else each.clone()
 
 
 def of_four(tensor: Tensor) -> Tensor:
@@ -112,22 +116,51 @@ def _fused(
     if query.is_nested or key.is_nested:
         notes.miss(module, "its sequences are nested tensors of unequal lengths, which are not read")
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-    call = notes.call(module, query.shape[-2], key.shape[-2])
+    number = len(notes.following.weighings)
+    call = notes.kernel_call(number)
     if call.masked:
         attn_mask, is_causal = call.added(_numbers(attn_mask), query), False
     result = attend(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    result = notes.change_result(number, call.rows(result))
     if is_causal:
         attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
     added = _numbers(attn_mask)
-    allowed = attn_mask if added is None else None
-    if query.dim() == 3:  # [batch, position, d]: one head
-        query, key, value = (each.unsqueeze(1) for each in (query, key, value))
-        allowed, added = (each if each is None or each.dim() < 3 else each.unsqueeze(1) for each in (allowed, added))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    found = opened(query, key, value, scale, allowed=allowed, added=added)
-    found |= {"pattern": call.rows(found["pattern"]), "z": call.heads(call.rows(found["z"]))}
-    notes.write(call, **{kind: of_four(each) for kind, each in found.items()})
-    return call.heads(_by_head(call.rows(result))).reshape(result.shape)
+    found = opened(query, key, value, scale, allowed=attn_mask if added is None else None, added=added)
+    found["pattern"] = call.rows(found["pattern"])
+    found["z"] = notes.change_result(number, call.rows(found["z"]))
+    if dropout_p > 0:
+        notes.remark(
+            module,
+            f"it asks its kernel to drop weights at random in evaluation mode too (dropout_p={dropout_p:g}); the "
+            "pattern is the one before that",
+        )
+    _weighed(notes, module, found, result)
+    return result
+
+
+def _weighed(notes: Notes, module: nn.Module | None, found: dict[str, Tensor], result: Tensor) -> None:
+    """Follow the result of a kernel that does it all; `found` is what it computes, laid out as its result is."""
+    pattern, value, z = (found.pop(kind) for kind in ("pattern", "value", "z"))
+    weighs = product(torch.matmul, (pattern, value), {})
+    assert weighs is not None
+    notes.following.weigh(Weighing(module, None, pattern, value, z, weighs, 0, None, 0, found), result)
+
+
+def _flexible(notes: Notes, attend: Attend, query: Tensor, key: Tensor, value: Tensor, *args: Any, **named: Any) -> Any:
+    """PyTorch's attention with a score function of one's own: asked once more, for values that tell the keys apart."""
+    module, number = notes.caller(), len(notes.following.weighings)
+    if notes.kernel_call(number).masked:
+        notes.miss(module, "it attends by flex_attention, whose mask is a function")
+    result, *more = attend(query, key, value, *args, **named)
+    one_hot = torch.eye(key.shape[-2], dtype=value.dtype, device=value.device).expand(*value.shape[:-1], -1)
+    pattern = attend(query, key, one_hot, *args, **named)[0]
+    shared = query.shape[-3] // key.shape[-3]
+    key, value = (each.detach().repeat_interleave(shared, -3) for each in (key, value))
+    result = notes.change_result(number, result)
+    found = {"query": query.detach().clone(), "key": key, "value": value, "pattern": pattern, "z": result.clone()}
+    _weighed(notes, module, found, result)
+    return (result, *more)
 
 
 _MULTI_HEAD = signature(functional.multi_head_attention_forward)
@@ -211,34 +244,8 @@ def _split(x: Float[Tensor, "position *batch d_model"], heads: int) -> Float[Ten
     return x.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3)
 
 
-def _softmax(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> Tensor:
-    """Attention written out by hand: a softmax over the last of four axes; of three, where a class is named a head.
-
-    What is handed on is pattern · value, so a head is removed by a pattern of zeros. It is written down as it looked.
-    """
-    scores = args[0] if args else kwargs["input"]
-    over = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if not isinstance(scores, Tensor) or scores.is_nested or over not in (-1, scores.dim() - 1):
-        return attend(*args, **kwargs)
-    module = notes.caller()
-    one_head = scores.dim() == 3 and any(word in type(module).__name__.lower() for word in HEADS)
-    if scores.dim() < 4 and not one_head:
-        return attend(*args, **kwargs)
-    call = notes.call(module, *scores.shape[-2:])
-    scores = call.scores(scores)
-    pattern = call.rows(attend(scores, *args[1:], **{name: each for name, each in kwargs.items() if name != "input"}))
-    found = {"scores": scores, "pattern": pattern}
-    if (low := scores <= FORBIDDEN).any():
-        found["mask"] = ~low
-    notes.write(call, **{kind: of_four(each) for kind, each in found.items()})
-    return call.heads(_by_head(pattern)).reshape(pattern.shape)
-
-
 DOORS: dict[Attend, Attend] = {
     functional.scaled_dot_product_attention: _fused,
     functional.multi_head_attention_forward: _multi_head,
-    functional.softmax: _softmax,
-    torch.softmax: _softmax,
-    Tensor.softmax: _softmax,
 }
 """What stands in for each of PyTorch's functions of attention: it calls the function, and looks."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer.analysis.findings import Attention, Head
 from transformer.analysis.sample import labels
-from transformer.capturing.functions import FORBIDDEN
+from transformer.capturing.proof import FORBIDDEN
 from transformer.capturing.record import Captured, CaptureError
 
 STACK = re.compile(r"(?:^|[._])(enc|dec)(?:oders?)?(?:[._]|$)", re.IGNORECASE)

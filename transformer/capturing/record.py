@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from transformer.capturing.following import Following, Weighing
+from transformer.capturing.layouts import Layout, layouts
+from transformer.capturing.proof import lost_to, remarks_on, seen_in
 from transformer.foundation.checks import UserError
 from transformer.observation import Seen
 
@@ -43,6 +47,8 @@ class Captured(Seen):
     """A sentence for each part that looks as if it attended, and in which nothing was seen."""
     crossing: frozenset[str] = frozenset()
     """Of the attentions, those whose queries and keys come from two sequences: cross-attention."""
+    remarks: tuple[str, ...] = ()
+    """A sentence for each attention that was seen and is not what one would expect, as rows that do not sum to 1."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,6 @@ class Call:
         """What is added to the scores before softmax, in place of the call's own. It has the type of `query`."""
         return own
 
-    def scores(self, own: Tensor) -> Tensor:
-        """The scores [*, query, key] that go into softmax, where the mask is in them already."""
-        return own
-
     def rows(self, values: Tensor) -> Tensor:
         """Patterns or results [*, query, width]."""
         return values
@@ -86,16 +88,42 @@ class Call:
         return values
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What a door that knows the heads saw of one call."""
+
+    name: str
+    crosses: bool
+    sites: dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Attention that was followed, with the names that it has in a capture."""
+
+    name: str
+    module: str
+    crosses: bool
+    layout: Layout
+
+
 class Notes:
     """Where one capture writes down what it sees. It belongs to one pass and to one thread."""
 
-    def __init__(self, model: object) -> None:
+    def __init__(self, model: object, batches: Sequence[tuple[int, ...]] = ()) -> None:
         self.modules = dict(model.named_modules()) if isinstance(model, nn.Module) else {}
         self.names = {id(module): name for name, module in self.modules.items()}
-        self.sites: dict[str, Tensor] = {}
-        self.crossing: set[str] = set()
+        self.batches = batches
+        """The first two sizes of each tensor that the model is given."""
+        self.written: list[Written | Weighing] = []
+        """In order of the calls; what is followed is laid out at the end."""
         self.calls: Counter[str] = Counter()
         self.missed: dict[str, str] = {}
+        self.remarks: dict[str, str] = {}
+        """What is to be said of a module that was seen."""
+        self.following = Following(self)
+        self.layers: list[Layer] = []
+        """Of what was followed, once the pass is over."""
         self.paused = False
 
     @contextmanager
@@ -118,38 +146,101 @@ class Notes:
         return None
 
     def call(self, module: nn.Module | None, queries: int, keys: int, *, crosses: bool = False) -> Call:
-        """The call of attention that begins in a module.
-
-        It is cross-attention where the door knows it, where the module's name says it, and where there are more keys
-        than queries or fewer; not where earlier keys were kept for a causal module. PyTorch's decoder layer names its
-        two `self_attn` and `multihead_attn`.
-        """
+        """The call of attention that begins in a module, where a door knows its heads."""
         name = self._name(module)
         number = self.calls[name] + 1
+        return Call(name, self._spoken(name) + _times(number), crosses or self.crosses(module, queries, keys))
+
+    def crosses(self, module: nn.Module | None, queries: int, keys: int) -> bool:
+        """Is it cross-attention, by the module's name, or as there are more keys than queries or fewer?
+
+        It is not where earlier keys were kept for a causal module. PyTorch's decoder layer names its two `self_attn`
+        and `multihead_attn`.
+        """
+        name = self._name(module)
         second = name.endswith("multihead_attn") and f"{name.removesuffix('multihead_attn')}self_attn" in self.modules
         apart = queries != keys and not getattr(module, "is_causal", False)
-        crosses = crosses or apart or second or CROSS.search(name) is not None
-        return Call(name, self._spoken(name) + (f"#{number}" if number > 1 else ""), crosses)
+        return apart or second or CROSS.search(name) is not None
+
+    # --- what a change changes in a pattern that is followed; this pass is as the model asks for it
+
+    def kernel_call(self, number: int) -> Call:
+        """The call of a fused kernel, the so-manyth that weighs values."""
+        return Call("", "", False)
+
+    def change_scores(self, number: int, scores: Tensor) -> Tensor:
+        """The scores that go into the so-manyth softmax."""
+        return scores
+
+    def change_pattern(self, number: int, pattern: Tensor) -> Tensor:
+        """The pattern that weighs values, the so-manyth that does."""
+        return pattern
+
+    def change_result(self, number: int, result: Tensor) -> Tensor:
+        """What the so-manyth pattern makes of its values."""
+        return result
+
+    # --- what was seen
 
     def write(self, call: Call, **seen: Tensor) -> None:
         """Keep what one call of attention computed."""
         self.calls[call.module] += 1
-        self.sites |= {f"{call.name}.{kind}": tensor.detach() for kind, tensor in seen.items()}
-        if call.crosses:
-            self.crossing.add(call.name)
+        self.written.append(Written(call.name, call.crosses, {kind: each.detach() for kind, each in seen.items()}))
 
     def captured(self, output: Any) -> Captured:
         """What was seen of the pass, which is over."""
-        return Captured(self.sites, output, self.unseen(), frozenset(self.crossing))
+        self.layers = self._layers()
+        by_first = {layer.layout.parts[0]: layer for layer in self.layers}
+        sites: dict[str, Tensor] = {}
+        crossing: set[str] = set()
+        remarks: list[str] = []
+        for each in self.written:
+            if isinstance(each, Written):
+                name, crosses, found, why = each.name, each.crosses, each.sites, ""
+            elif each in by_first:
+                layer = by_first[each]
+                name, crosses, found, why = layer.name, layer.crosses, seen_in(layer.layout), lost_to(each)
+            else:
+                continue
+            sites |= {f"{name}.{kind}": tensor for kind, tensor in found.items()}
+            crossing |= {name} if crosses else set()
+            remarks += [f"{name}: {each}." for each in remarks_on(found["pattern"], why)]
+        remarks += [f"{self._spoken(name)}: {each}." for name, each in self.remarks.items()]
+        return Captured(sites, output, self.unseen(), frozenset(crossing), tuple(remarks))
+
+    def _layers(self) -> list[Layer]:
+        """What was followed and is attention, with its names; what is none is said to be missed."""
+        weighings = self.following.weighings
+        found, times = [], Counter(self.calls)
+        for layout in layouts(weighings, self.batches):
+            first = layout.parts[0]
+            names = list(dict.fromkeys(self._name(part.module) for part in layout.parts))
+            name = _common(names)
+            if layout.problem:
+                if layout.is_attention or self._looks_like_attention(name):
+                    self.missed.setdefault(name, layout.problem)
+                continue
+            times[name] += 1
+            pattern = layout.shape
+            spoken = self._spoken(name) + _times(times[name])
+            found.append(Layer(spoken, name, self.crosses(self.modules.get(name, first.module), *pattern), layout))
+        for layer in found:
+            self.missed.pop(layer.module, None)
+        return found
 
     def miss(self, module: nn.Module | None, why: str) -> None:
         """Say what was met and could not be seen."""
         self.missed[self._name(module)] = why
 
+    def remark(self, module: nn.Module | None, what: str) -> None:
+        """Say what whoever looks at a module's attention has to know."""
+        self.remarks[self._name(module)] = what
+
     def unseen(self) -> tuple[str, ...]:
         """What was met and could not be seen; then the outermost modules that look as if they attended, unseen."""
         words = [f"{self._spoken(name)}: {why}." for name, why in self.missed.items()]
-        met = {*self.calls, *self.missed}
+        met = {*self.calls, *self.missed, *(layer.module for layer in self.layers)}
+        met |= {self._name(part.module) for layer in self.layers for part in layer.layout.parts}
         silent: list[str] = []
         for name, module in self.modules.items():
             kin = (_within(place, name) or (place and _within(name, place)) for place in met)
@@ -159,17 +250,64 @@ class Notes:
                 and not any(_within(name, one) for one in silent)
             ):
                 silent.append(name)
-                words.append(
-                    f"{self._spoken(name)} ({type(module).__name__}): no attention was seen in it. It was not called, "
-                    "or is compiled, or computes by a kernel of its own."
-                )
+                words.append(f"{self._spoken(name)} ({type(module).__name__}): no attention was seen in it. {self._why(name)}")
+        if not met and not silent and (sealed := [name for name, each in self.modules.items() if _is_scripted(each)]):
+            words.append(f"{self._spoken(sealed[0])}: {SCRIPTED}")
         return tuple(words)
+
+    def _why(self, name: str) -> str:
+        """Why nothing was seen in a module, as far as that can be told."""
+        inside = [each for each in self.modules if _within(each, name)]
+        if any(_is_scripted(self.modules[each]) for each in inside):
+            return SCRIPTED
+        roots = [root for root in self.following.roots if _within(self._name(root.module), name)]
+        refused = [root.refused for root in roots if root.refused]
+        if refused:
+            return f"{refused[0][0].upper()}{refused[0][1:]}."
+        if any(not root.exponential for root in roots):
+            return "A softmax was called in it, and what it gives was not seen to weigh anything."
+        if any(each in self.following.used for each in inside):
+            return "It was called, and no softmax was: it is written without one, or computes it by a kernel of its own."
+        if any(True for each in inside for _ in self.modules[each].parameters(recurse=False)):
+            return "No function of PyTorch's met its weights: it was not called, or computes by a kernel of its own."
+        return "No softmax was called in it."
+
+    def _looks_like_attention(self, name: str) -> bool:
+        parts = name.split(".") if name else []
+        outer = (".".join(parts[:many]) for many in range(len(parts) + 1))
+        return any(each in self.modules and ATTENTION.search(type(self.modules[each]).__name__) for each in outer)
 
     def _name(self, module: nn.Module | None) -> str:
         return "" if module is None else self.names.get(id(module), "")
 
     def _spoken(self, name: str) -> str:
         return name or (type(self.modules[""]).__name__ if self.modules else "attention")
+
+
+SCRIPTED = (
+    "It is scripted or traced (torch.jit), so what goes on in it cannot be seen. Capture the model that it was made of."
+)
+
+
+def _is_scripted(module: nn.Module) -> bool:
+    return isinstance(module, torch.jit.ScriptModule)
+
+
+def _times(number: int) -> str:
+    return f"#{number}" if number > 1 else ""
+
+
+def _common(names: Sequence[str]) -> str:
+    """The module that holds all of these, by its name."""
+    if len(names) == 1:
+        return names[0]
+    first, *rest = (name.split(".") for name in names)
+    shared = []
+    for at, word in enumerate(first):
+        if any(other[at : at + 1] != [word] for other in rest):
+            break
+        shared.append(word)
+    return ".".join(shared)
 
 
 def _within(inner: str, outer: str) -> bool:

@@ -1,0 +1,413 @@
+"""Follow what comes out of a softmax until it weighs values, and what was weighed until heads are joined.
+
+Whether a softmax is attention is told by what is done with it, and by no name: the tensor that it gives, however it is
+turned and changed on the way, is multiplied with values, and its keys are summed over. Which axis holds the heads is
+told by the result: their parts stand beside each other in the last axis of what is joined.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch._C._functorch import is_batchedtensor  # nothing public tells what torch.vmap made of a tensor
+from torch.nn import functional
+
+from transformer.capturing.products import ALONE, Letters, Product, product, spread
+
+if TYPE_CHECKING:
+    from transformer.capturing.record import Notes
+
+Function = Callable[..., Any]
+NOTHING = -1
+"""The label of a place that holds nothing of what is followed."""
+ENDS = 4
+"""Of the tensors that what was weighed ends in, so many are looked at."""
+
+
+@dataclass(eq=False)
+class Root:
+    """One call of a softmax, or of an exponential that may become one."""
+
+    module: nn.Module | None
+    scores: Tensor
+    """What it was given."""
+    version: int
+    """Of the scores: later work in place raises it."""
+    over: int
+    """The axis that a softmax sums to 1; the last one of an exponential."""
+    exponential: bool
+    refused: str = ""
+    """Why what it gives was not taken for attention; empty where nothing but that it weighs nothing is known."""
+
+
+@dataclass(eq=False)
+class Weighing:
+    """A pattern meets its values: their product sums over the keys."""
+
+    module: nn.Module | None
+    """Which attends."""
+    root: Root | None
+    """The softmax that the pattern comes from; None of a kernel that does it all."""
+    pattern: Tensor
+    """As it is used, a copy; so are the values and the result."""
+    value: Tensor
+    result: Tensor
+    product: Product
+    one: int
+    """Which operand of the product is the pattern."""
+    labels: Tensor | None
+    """Where each number of the pattern stood in what the softmax gave; None where it stands there still."""
+    start: int
+    """Of the labels of the result."""
+    more: dict[str, Tensor] = field(default_factory=dict)
+    """What else a kernel tells: query, key, scores, mask, laid out as the pattern is."""
+    ends: list[tuple[Tensor, Letters]] = field(default_factory=list)
+    """Labels of what the result was when something was computed of it, and the axes that learned weights sum over."""
+    latest: Tensor | None = None
+    """Labels of the last tensor that held the result."""
+
+    @property
+    def keys(self) -> Letters:
+        return self.product.summed(self.one)
+
+    @property
+    def result_letters(self) -> Letters:
+        return self.product.result
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The size of each axis by its letter."""
+        pairs = zip(self.product.letters[self.one], self.pattern.shape, strict=True)
+        others = zip(self.product.letters[1 - self.one], self.value.shape, strict=True)
+        return {letter: size for letter, size in (*others, *pairs) if letter != ALONE}
+
+    @property
+    def own(self) -> Letters:
+        """The letters of the pattern that the result keeps."""
+        return tuple(each for each in self.product.letters[self.one] if each in self.product.result)
+
+    @property
+    def alone(self) -> Letters:
+        """Of these the ones that the values have not: queries, and heads that share their values."""
+        return tuple(each for each in self.own if each not in self.product.letters[1 - self.one])
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A tensor that comes from a softmax."""
+
+    root: Root
+    labels: Tensor | None = None
+    logarithm: bool = False
+    exponential: bool = False
+
+
+@dataclass(frozen=True)
+class Summands:
+    """A pattern times values, not summed yet."""
+
+    weights: Weights
+    product: Product
+    one: int
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A tensor that holds results of weighing."""
+
+    labels: Tensor
+    of: tuple[Weighing, ...]
+
+
+class Following:
+    """What is followed through one pass, on one thread."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.tags: dict[int, tuple[weakref.ref[Tensor], Weights | Summands | Weighed]] = {}
+        self.roots: list[Root] = []
+        self.weighings: list[Weighing] = []
+        self.places = 0
+        weights = {tensor for module in notes.modules.values() for tensor in module.parameters(recurse=False)}
+        self.learned = {_storage(tensor) for tensor in weights} - {None, 0}
+        self.owners = {
+            id(tensor): name
+            for name, module in notes.modules.items()
+            for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False))
+        }
+        self.used: set[str] = set()
+        """The modules of which a weight was met."""
+
+    def call(self, function: Function, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Do a call of one of PyTorch's functions, and follow what goes through it."""
+        if function in SOFTMAXES:
+            return self._begin(function, args, named)
+        met: list[tuple[Tensor, Weights | Summands | Weighed]] = []
+        for tensor in _tensors(args, named):
+            if (owner := self.owners.get(id(tensor))) is not None:
+                self.used.add(owner)
+            if (tag := self._tag(tensor)) is not None:
+                met.append((tensor, tag))
+        if function in EXPONENTIALS:
+            return self._raise(function, args, named, met)
+        if not met:
+            return function(*args, **named)
+        return self._pass(function, args, named, met)
+
+    def weigh(self, weighing: Weighing, result: Tensor) -> None:
+        """Follow a result of weighing from here on."""
+        labels = torch.arange(self.places, self.places + result.numel(), device=result.device).view(result.shape)
+        weighing.start, weighing.latest = self.places, labels
+        self.places += result.numel()
+        self.weighings.append(weighing)
+        self.notes.written.append(weighing)
+        self._keep(result, Weighed(labels, (weighing,)))
+
+    # --- where it begins
+
+    def _begin(self, function: Function, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        scores = args[0] if args else named.get("input")
+        over = named.get("dim", args[1] if len(args) > 1 else None)
+        if not isinstance(scores, Tensor) or scores.is_nested or scores.dim() < 2 or not isinstance(over, int):
+            return function(*args, **named)
+        root = self._root(scores, over % scores.dim(), exponential=False)
+        if (changed := self.notes.change_scores(len(self.roots) - 1, scores)) is not scores:
+            args, named = (changed, *args[1:]), {name: each for name, each in named.items() if name != "input"}
+            root.scores, root.version = changed, changed._version
+        result = function(*args, **named)
+        self._keep(result, Weights(root, logarithm=function in LOGARITHMS))
+        return result
+
+    def _raise(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any]) -> Any:
+        """An exponential: of the logarithm of a softmax it is the softmax, of anything else it may become one."""
+        if met and isinstance(met[0][1], Weights) and met[0][1].logarithm:
+            result = function(*args, **named)
+            self._keep(result, Weights(met[0][1].root, met[0][1].labels))
+            return result
+        scores = args[0] if args else named.get("input")
+        if not isinstance(scores, Tensor) or scores.is_nested or scores.dim() < 2 or not scores.is_floating_point():
+            return function(*args, **named)
+        root = self._root(scores, scores.dim() - 1, exponential=True)
+        if (changed := self.notes.change_scores(len(self.roots) - 1, scores)) is not scores:
+            result = function(changed)
+            root.scores, root.version = changed, changed._version
+        else:
+            result = function(*args, **named)
+        self._keep(result, Weights(root, exponential=True))
+        return result
+
+    def _root(self, scores: Tensor, over: int, *, exponential: bool) -> Root:
+        root = Root(self.notes.caller(), scores, scores._version, over, exponential)
+        self.roots.append(root)
+        return root
+
+    # --- how it goes on
+
+    def _pass(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any]) -> Any:
+        if (found := product(function, args, named)) is not None:
+            return self._multiply(function, args, named, met, found)
+        if function in SUMS and isinstance(met[0][1], Summands):
+            return self._sum(function, args, named, met[0][1])
+        result = function(*args, **named)
+        if getattr(function, "__name__", "") in LAYOUTS:
+            self._lay_out(function, args, named, met, result)
+        elif isinstance(result, Tensor) and result.is_floating_point():
+            self._go_on(function, args, met, result)
+        if not isinstance(result, Tensor) or self._tag(result) is None:
+            self._end(met, ())
+        return result
+
+    def _go_on(self, function: Function, args: Sequence[Any], met: list[Any], result: Tensor) -> None:
+        """Keep following what is changed place by place, and a pattern that is multiplied with values so."""
+        if getattr(function, "__name__", "") in FRESH:
+            return
+        for tensor, tag in met:
+            if isinstance(tag, Summands):
+                continue
+            if result.shape == tensor.shape:
+                self._keep(result, tag)
+                return
+            if isinstance(tag, Weights) and not tag.logarithm and function in TIMES and len(args) == 2:
+                one, other = args
+                if isinstance(one, Tensor) and isinstance(other, Tensor):
+                    *letters, kept = spread(one, other)
+                    found = Product((one, other), (letters[0], letters[1]), kept)
+                    self._keep(result, Summands(tag, found, 0 if one is tensor else 1))
+                    return
+
+    def _lay_out(
+        self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any], result: Any
+    ) -> None:
+        """Turn the labels as the tensor was turned."""
+        kinds = {type(tag) for _, tag in met}
+        if len(kinds) > 1 or kinds == {Summands}:
+            return
+        if kinds == {Weights} and len({id(tag.root) for _, tag in met}) > 1:
+            return
+        given = [result] if isinstance(result, Tensor) else result
+        if not isinstance(given, list | tuple) or not all(isinstance(each, Tensor) for each in given):
+            return  # a size, or a type
+        known = {id(tensor): self._labels(tensor, tag) for tensor, tag in met}
+        joins = getattr(function, "__name__", "") in JOINS
+
+        def labels(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                own = known.get(id(value))
+                return own if own is not None else torch.full_like(value, NOTHING, dtype=torch.long) if joins else value
+            return type(value)(map(labels, value)) if type(value) in (list, tuple) else value
+
+        turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()})
+        for tensor, places in zip(given, [turned] if isinstance(turned, Tensor) else turned, strict=True):
+            tag = met[0][1]
+            if isinstance(tag, Weights):
+                self._keep(tensor, Weights(tag.root, places, tag.logarithm, tag.exponential))
+            else:
+                of = tuple(dict.fromkeys(each for _, one in met for each in one.of))
+                self._keep(tensor, Weighed(places, of))
+
+    def _labels(self, tensor: Tensor, tag: Weights | Weighed) -> Tensor:
+        if tag.labels is not None:
+            return tag.labels
+        return torch.arange(tensor.numel(), device=tensor.device).view(tensor.shape)
+
+    # --- where it ends
+
+    def _multiply(
+        self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any], found: Product
+    ) -> Any:
+        tags = [self._tag(operand) for operand in found.operands]
+        patterns = [at for at, tag in enumerate(tags) if isinstance(tag, Weights) and not tag.logarithm]
+        for at, tag in enumerate(tags):
+            if isinstance(tag, Weighed):
+                summed = found.summed(at) if _storage(found.operands[1 - at]) in self.learned else ()
+                axes = tuple(axis for axis, letter in enumerate(found.letters[at]) if letter in summed)
+                self._end([(found.operands[at], tag)], axes)
+        if len(patterns) != 1 or not found.summed(patterns[0]):
+            return function(*args, **named)
+        (at,) = patterns
+        tag = tags[at]
+        assert isinstance(tag, Weights)
+        pattern, value = found.operands[at], found.operands[1 - at]
+        if is_batchedtensor(pattern) or is_batchedtensor(value):
+            tag.root.refused = "it runs through torch.vmap or the like, where one sequence cannot be told from another"
+            return function(*args, **named)
+        if _storage(value) in self.learned:
+            result = function(*args, **named)
+            if _sums_to_one(pattern, found, at):
+                tag.root.refused = "it weighs learned vectors, and nothing of the input"
+            elif result.shape == pattern.shape:  # heads are mixed
+                self._keep(result, Weights(tag.root, None if tag.labels is None else tag.labels))
+            return result
+        if tag.exponential and not _sums_to_one(pattern, found, at):
+            tag.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
+            return function(*args, **named)
+        changed = self.notes.change_pattern(len(self.weighings), pattern)
+        if changed is not pattern:
+            args = tuple(changed if each is pattern else each for each in args)
+            named = {name: changed if each is pattern else each for name, each in named.items()}
+        result = function(*args, **named)
+        return self._weighed(tag, changed, value, result, found, at)
+
+    def _sum(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], tag: Summands) -> Any:
+        """The product of a pattern and values, place by place, is summed over some axes."""
+        whole = args[0] if args else named["input"]
+        over = named.get("dim", named.get("axis", args[1] if len(args) > 1 else None))
+        result = function(*args, **named)
+        found, at = tag.product, tag.one
+        axes = {each % whole.dim() for each in (over if isinstance(over, list | tuple) else [over]) if each is not None}
+        kept = tuple(each for axis, each in enumerate(found.result) if axis not in axes)
+        found = Product(found.operands, found.letters, kept)
+        if not found.summed(at) or result.dim() != len(kept):
+            return result
+        pattern, value = found.operands[at], found.operands[1 - at]
+        if tag.weights.exponential and not _sums_to_one(pattern, found, at):
+            tag.weights.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
+            return result
+        return self._weighed(tag.weights, pattern, value, result, found, at)
+
+    def _weighed(
+        self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int
+    ) -> Tensor:
+        result = self.notes.change_result(len(self.weighings), result)
+        copies = (each.detach().clone() for each in (pattern, value, result))
+        self.weigh(Weighing(tag.root.module, tag.root, *copies, found, at, tag.labels, 0), result)
+        return result
+
+    def _end(self, met: list[Any], summed: Letters) -> None:
+        """What was weighed is no more than what something else is computed of."""
+        for _, tag in met:
+            if isinstance(tag, Weighed):
+                for weighing in tag.of:
+                    if len(weighing.ends) < ENDS:
+                        weighing.ends.append((tag.labels, summed))
+
+    # --- what is known of a tensor
+
+    def _tag(self, tensor: Tensor) -> Weights | Summands | Weighed | None:
+        kept = self.tags.get(id(tensor))
+        return kept[1] if kept is not None and kept[0]() is tensor else None
+
+    def _keep(self, tensor: Any, tag: Weights | Summands | Weighed) -> None:
+        if not isinstance(tensor, Tensor):
+            return
+        self.tags[id(tensor)] = (weakref.ref(tensor), tag)
+        if isinstance(tag, Weighed):
+            for weighing in tag.of:
+                weighing.latest = tag.labels
+
+
+def _tensors(args: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Tensor]:
+    """The tensors that a function is given, alone or in a list."""
+    for value in (*args, *named.values()):
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (each for each in value if isinstance(each, Tensor))
+
+
+def _storage(tensor: Tensor) -> int | None:
+    """Where its numbers lie; None of a tensor that stands for others."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _sums_to_one(pattern: Tensor, found: Product, one: int) -> bool:
+    """Do the weights of each query sum to 1 over the keys, or are there none?"""
+    axes = [axis for axis, letter in enumerate(found.letters[one]) if letter in found.summed(one)]
+    return bool(sums_to_one(pattern.to(torch.promote_types(pattern.dtype, torch.float32)).sum(axes), pattern.dtype))
+
+
+def sums_to_one(sums: Tensor, dtype: torch.dtype) -> Tensor:
+    """Is each of these sums 1, to the rounding of weights of this type, or 0, or no number?"""
+    near = (sums - 1).abs() <= 1e-5 + 2 * torch.finfo(dtype).eps
+    return (near | (sums == 0) | sums.isnan()).all()
+
+
+SOFTMAXES = frozenset({
+    functional.softmax, torch.softmax, torch.special.softmax, Tensor.softmax, functional.gumbel_softmax,
+    functional.log_softmax, torch.log_softmax, torch.special.log_softmax, Tensor.log_softmax,
+})  # fmt: skip
+LOGARITHMS = frozenset({functional.log_softmax, torch.log_softmax, torch.special.log_softmax, Tensor.log_softmax})
+EXPONENTIALS = frozenset({torch.exp, Tensor.exp, torch.exp2, Tensor.exp2})
+TIMES = frozenset({torch.mul, torch.multiply, Tensor.mul, Tensor.multiply, Tensor.__mul__, Tensor.__rmul__})
+SUMS = frozenset({torch.sum, Tensor.sum})
+JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"})
+LAYOUTS = JOINS | {
+    "view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "permute", "transpose", "swapaxes", "swapdims",
+    "movedim", "moveaxis", "t", "adjoint", "squeeze", "unsqueeze", "expand", "expand_as", "broadcast_to", "contiguous",
+    "clone", "detach", "chunk", "split", "tensor_split", "unbind", "narrow", "select", "index_select", "__getitem__",
+    "__get__", "repeat", "repeat_interleave", "tile", "roll", "flip", "split_with_sizes", "unsafe_chunk", "unsafe_split",
+}  # fmt: skip
+"""Functions that move numbers and change none. A property that is a view, as `x.T`, is called `__get__`."""
+FRESH = frozenset({
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones",
+    "new_empty", "new_full",
+})  # fmt: skip
+"""Functions that give a tensor of the same shape and nothing of what is in it."""

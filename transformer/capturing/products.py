@@ -1,0 +1,108 @@
+"""Products of two tensors as PyTorch is asked for them: which axes they share, sum over, and keep.
+
+`a @ b`, `torch.bmm`, `torch.einsum`, `functional.linear`, and a product that is summed, are one thing: letters of two
+operands and of a result, as in einsum's "bhqk,bhkd->bhqd".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Letters = tuple[int, ...]
+ALONE = -1
+"""In place of a letter: this axis has one place only, and is spread over the other operand's."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """Two tensors that are multiplied, the letters of their axes, and the letters of the result's."""
+
+    operands: tuple[Tensor, Tensor]
+    letters: tuple[Letters, Letters]
+    result: Letters
+
+    def summed(self, one: int) -> Letters:
+        """The letters of an operand that are summed over and that the other has too."""
+        other = self.letters[1 - one]
+        return tuple(each for each in self.letters[one] if each != ALONE and each in other and each not in self.result)
+
+
+def product(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Product | None:
+    """The product that a call of one of PyTorch's functions computes; None where it is none of two tensors."""
+    if function in MATMULS:
+        one, other = (*args, *named.values())[:2]
+        if function is Tensor.__rmatmul__:
+            one, other = other, one
+        return _matmul(one, other) if isinstance(one, Tensor) and isinstance(other, Tensor) else None
+    if function is functional.linear:
+        x, weight = (*args, *named.values())[:2]
+        axes = tuple(range(x.dim()))
+        return Product((x, weight), (axes, (x.dim(), x.dim() - 1)), (*axes[:-1], x.dim())) if weight.dim() == 2 else None
+    if function is torch.einsum and args and isinstance(args[0], str):
+        return _einsum(args[0], args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
+    return None
+
+
+def spread(one: Tensor, other: Tensor) -> tuple[Letters, Letters, Letters]:
+    """The letters of two tensors that are multiplied place by place, and of what comes out."""
+    many = max(one.dim(), other.dim())
+    result = tuple(range(many))
+
+    def of(tensor: Tensor, against: Tensor) -> Letters:
+        places = range(many - tensor.dim(), many)
+        sizes = dict(zip(range(many - against.dim(), many), against.shape, strict=True))
+        alone = (size == 1 and sizes.get(place, 1) > 1 for place, size in zip(places, tensor.shape, strict=True))
+        return tuple(ALONE if each else place for place, each in zip(places, alone, strict=True))
+
+    return of(one, other), of(other, one), result
+
+
+def _matmul(one: Tensor, other: Tensor) -> Product:
+    in_front = [tensor[(...,) + (0,) * min(2, tensor.dim())] for tensor in (one, other)]  # views of what stands before
+    first, second, result = spread(in_front[0], in_front[1])
+    row, inner, column = (len(result) + each for each in range(3))
+    left = (*first, row, inner) if one.dim() > 1 else (inner,)
+    right = (*second, inner, column) if other.dim() > 1 else (inner,)
+    kept = (row,) * (one.dim() > 1) + (column,) * (other.dim() > 1)
+    return Product((one, other), (left, right), (*result, *kept))
+
+
+def _einsum(equation: str, operands: Sequence[Any]) -> Product | None:
+    if len(operands) != 2 or not all(isinstance(each, Tensor) for each in operands):
+        return None
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    rest = [each.dim() - len(term.replace("...", "")) for each, term in zip(operands, terms, strict=True)]
+    fitted = max((many for many, term in zip(rest, terms, strict=True) if "..." in term), default=0)
+    numbers = {letter: number for number, letter in enumerate(dict.fromkeys(left.replace("...", "").replace(",", "")))}
+    dots = tuple(range(len(numbers), len(numbers) + fitted))
+
+    def read(term: str, many: int, tensor: Tensor | None) -> Letters:
+        front, ellipsis, back = term.partition("...")
+        middle = dots[fitted - many :] if ellipsis else ()
+        letters = (*(numbers[each] for each in front), *middle, *(numbers[each] for each in back))
+        if tensor is None:
+            return letters
+        sizes = zip(letters, tensor.shape, strict=True)
+        return tuple(ALONE if size == 1 and widest[letter] > 1 else letter for letter, size in sizes)
+
+    widest: dict[int, int] = {}
+    for term, many, tensor in zip(terms, rest, operands, strict=True):
+        for letter, size in zip(read(term, many, None), tensor.shape, strict=True):
+            widest[letter] = max(size, widest.get(letter, 1))
+    once = sorted(each for each in numbers if left.count(each) == 1)
+    right = right if arrow else ("..." if fitted else "") + "".join(once)
+    given = tuple(read(term, many, each) for term, many, each in zip(terms, rest, operands, strict=True))
+    return Product((operands[0], operands[1]), (given[0], given[1]), read(right, fitted, None))
+
+
+MATMULS = frozenset({
+    torch.matmul, torch.bmm, torch.mm, torch.mv,
+    Tensor.matmul, Tensor.bmm, Tensor.mm, Tensor.mv, Tensor.__matmul__, Tensor.__rmatmul__,
+})  # fmt: skip

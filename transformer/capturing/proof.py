@@ -1,0 +1,98 @@
+"""What a followed attention is seen as: its pattern as it is used, and what is to be said where rows do not sum to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer.capturing.following import NOTHING, Root, Weighing, sums_to_one
+from transformer.capturing.layouts import Layout
+from transformer.capturing.products import Letters
+
+FORBIDDEN = -9000.0
+"""A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
+numbers from -10,000 (GPT) down to minus infinity."""
+LISTED = 8
+"""Rows that are named by their numbers at most."""
+CHANGED = "its weights are changed between the softmax and the values"
+
+
+def seen_in(layout: Layout) -> dict[str, Tensor]:
+    """The tensors [batch, head, …] of an attention that was followed: pattern, value and z; scores and mask if known."""
+    kinds: dict[str, list[Tensor]] = {}
+    for number, part in enumerate(layout.parts):
+        for kind, tensor in _matrices(layout, number, part).items():
+            kinds.setdefault(kind, []).append(tensor)
+    return {kind: layout.heads(found) for kind, found in kinds.items() if len(found) == len(layout.parts)}
+
+
+def _matrices(layout: Layout, number: int, part: Weighing) -> dict[str, Tensor]:
+    queries, keys, letters = layout.queries[number], part.keys, part.product.letters[part.one]
+    width = tuple(each for each in part.result_letters if each not in part.own)
+    found = {}
+    for kind, tensor in part.more.items():
+        if kind in ("scores", "mask"):
+            found[kind] = layout.matrices(number, tensor, letters, queries, keys)
+        else:
+            rows, place = (queries, letters[-2]) if kind == "query" else (keys, letters[-1])
+            sizes = {**part.sizes, ALL: tensor.shape[-1]}
+            found[kind] = layout.matrices(number, tensor, (*letters[:-2], place, ALL), rows, (ALL,), sizes)
+    if part.root is not None and (scores := _scores(part.root, part)) is not None:
+        scores = layout.matrices(number, scores, letters, queries, keys)
+        found["scores"] = scores
+        if (low := scores <= FORBIDDEN).any():
+            found["mask"] = ~low
+    found["pattern"] = layout.matrices(number, part.pattern, letters, queries, keys)
+    found["value"] = layout.matrices(number, part.value, part.product.letters[1 - part.one], keys, width)
+    found["z"] = layout.matrices(number, part.result, part.result_letters, queries, width)
+    return found
+
+
+ALL = -2
+"""The letter of what a query and a key are multiplied over."""
+
+
+def _scores(root: Root, part: Weighing) -> Tensor | None:
+    """What softmax was given, laid out as the pattern is; None where it was changed since, or does not fit."""
+    if root.scores._version != root.version:
+        return None
+    if part.labels is None:
+        return root.scores.detach() if root.scores.shape == part.pattern.shape else None
+    if bool((part.labels == NOTHING).any()):
+        return None
+    return root.scores.detach().reshape(-1)[part.labels]
+
+
+def lost_to(part: Weighing) -> str:
+    """Why the rows of a pattern may sum to something else than 1, in words."""
+    if part.root is None:
+        return ""
+    many = part.root.scores.numel() // max(1, part.root.scores.shape[part.root.over])
+    columns = part.root.scores.shape[part.root.over] - part.pattern.numel() // max(1, many)
+    if part.labels is not None and columns > 0 and part.pattern.numel() % max(1, many) == 0:
+        which = "a column that belongs" if columns == 1 else f"{columns} columns that belong"
+        return f"the rest goes to {which} to no value, as to a sink"
+    return CHANGED
+
+
+def remarks_on(pattern: Float[Tensor, "batch head query key"], why: str) -> Iterator[str]:
+    """What is to be said of a pattern whose rows do not sum to 1: `why` that is, or what is known better."""
+    exact = pattern.to(torch.promote_types(pattern.dtype, torch.float32))
+    sums = exact.sum(dim=-1)
+    nothing = sums.isnan().any(dim=0).any(dim=0).nonzero().flatten().tolist()
+    if nothing:
+        rows = ", ".join(map(str, nothing[:LISTED])) + (" …" if len(nothing) > LISTED else "")
+        which = f"row {rows} is" if len(nothing) == 1 else f"rows {rows} are"
+        yield f"{which} NaN, as of queries that may see no key"
+    if sums_to_one(sums, pattern.dtype):
+        return
+    if sums_to_one(exact.sum(dim=-2), pattern.dtype):
+        yield "its columns sum to 1 and its rows do not: its softmax is taken over the queries"
+        return
+    known = sums[~sums.isnan()]
+    low, high = float(known.min()), float(known.max())
+    between = f"{low:.2f} to {high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else f"{low:.2f}"
+    yield f"its rows sum to {between}" + (f": {why}" if why else "")
