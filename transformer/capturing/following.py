@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,6 +66,8 @@ class Weighing:
     """Of the labels of the result."""
     more: dict[str, Tensor] = field(default_factory=dict)
     """What else a kernel tells: query, key, scores, mask, laid out as the pattern is."""
+    mixed: bool = False
+    """Was the pattern multiplied with others, or were its heads, after the softmax?"""
     ends: list[tuple[Tensor, Letters]] = field(default_factory=list)
     """Labels of what the result was when something was computed of it, and the axes that learned weights sum over."""
     latest: Tensor | None = None
@@ -96,6 +98,11 @@ class Weighing:
         """Of these the ones that the values have not: queries, and heads that share their values."""
         return tuple(each for each in self.own if each not in self.product.letters[1 - self.one])
 
+    @property
+    def has_queries(self) -> bool:
+        """Do several queries share their keys?"""
+        return any(self.sizes[each] > 1 for each in self.alone)
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -105,6 +112,8 @@ class Weights:
     labels: Tensor | None = None
     logarithm: bool = False
     exponential: bool = False
+    mixed: bool = False
+    """Were heads, or patterns, multiplied with each other since?"""
 
 
 @dataclass(frozen=True)
@@ -254,6 +263,9 @@ class Following:
             return  # a size, or a type
         known = {id(tensor): self._labels(tensor, tag) for tensor, tag in met}
         joins = getattr(function, "__name__", "") in JOINS
+        fill = {"value": NOTHING} if getattr(function, "__name__", "") == "pad" else {}
+        args = args[:2] if fill else args
+        named = {name: each for name, each in named.items() if name not in ("mode", "value")} if fill else named
 
         def labels(value: Any) -> Any:
             if isinstance(value, Tensor):
@@ -261,11 +273,11 @@ class Following:
                 return own if own is not None else torch.full_like(value, NOTHING, dtype=torch.long) if joins else value
             return type(value)(map(labels, value)) if type(value) in (list, tuple) else value
 
-        turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()})
+        turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()} | fill)
         for tensor, places in zip(given, [turned] if isinstance(turned, Tensor) else turned, strict=True):
             tag = met[0][1]
             if isinstance(tag, Weights):
-                self._keep(tensor, Weights(tag.root, places, tag.logarithm, tag.exponential))
+                self._keep(tensor, replace(tag, labels=places))
             else:
                 of = tuple(dict.fromkeys(each for _, one in met for each in one.of))
                 self._keep(tensor, Weighed(places, of))
@@ -287,12 +299,16 @@ class Following:
                 summed = found.summed(at) if _storage(found.operands[1 - at]) in self.learned else ()
                 axes = tuple(axis for axis, letter in enumerate(found.letters[at]) if letter in summed)
                 self._end([(found.operands[at], tag)], axes)
-        if len(patterns) != 1 or not found.summed(patterns[0]):
+        if not patterns or not found.summed(patterns[0]):
             return function(*args, **named)
-        (at,) = patterns
+        at = patterns[0]
         tag = tags[at]
         assert isinstance(tag, Weights)
         pattern, value = found.operands[at], found.operands[1 - at]
+        if len(patterns) == 2:  # of two patterns one is made
+            result = function(*args, **named)
+            self._keep(result, replace(tag, labels=None, mixed=True))
+            return result
         if is_batchedtensor(pattern) or is_batchedtensor(value):
             tag.root.refused = "it runs through torch.vmap or the like, where one sequence cannot be told from another"
             return function(*args, **named)
@@ -301,7 +317,7 @@ class Following:
             if _sums_to_one(pattern, found, at):
                 tag.root.refused = "it weighs learned vectors, and nothing of the input"
             elif result.shape == pattern.shape:  # heads are mixed
-                self._keep(result, Weights(tag.root, None if tag.labels is None else tag.labels))
+                self._keep(result, replace(tag, mixed=True))
             return result
         if tag.exponential and not _sums_to_one(pattern, found, at):
             tag.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
@@ -328,14 +344,17 @@ class Following:
         if tag.weights.exponential and not _sums_to_one(pattern, found, at):
             tag.weights.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
             return result
-        return self._weighed(tag.weights, pattern, value, result, found, at)
+        changed = self.notes.change_pattern(len(self.weighings), pattern)
+        if changed is not pattern:
+            result = function(changed * value, *args[1:], **{name: named[name] for name in named if name != "input"})
+        return self._weighed(tag.weights, changed, value, result, found, at)
 
     def _weighed(
         self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int
     ) -> Tensor:
         result = self.notes.change_result(len(self.weighings), result)
         copies = (each.detach().clone() for each in (pattern, value, result))
-        self.weigh(Weighing(tag.root.module, tag.root, *copies, found, at, tag.labels, 0), result)
+        self.weigh(Weighing(tag.root.module, tag.root, *copies, found, at, tag.labels, 0, mixed=tag.mixed), result)
         return result
 
     def _end(self, met: list[Any], summed: Letters) -> None:
@@ -404,6 +423,7 @@ LAYOUTS = JOINS | {
     "movedim", "moveaxis", "t", "adjoint", "squeeze", "unsqueeze", "expand", "expand_as", "broadcast_to", "contiguous",
     "clone", "detach", "chunk", "split", "tensor_split", "unbind", "narrow", "select", "index_select", "__getitem__",
     "__get__", "repeat", "repeat_interleave", "tile", "roll", "flip", "split_with_sizes", "unsafe_chunk", "unsafe_split",
+    "pad",
 }  # fmt: skip
 """Functions that move numbers and change none. A property that is a view, as `x.T`, is called `__get__`."""
 FRESH = frozenset({

@@ -19,6 +19,10 @@ from transformer.capturing.following import NOTHING, Weighing
 from transformer.capturing.products import ALONE, Letters
 
 
+BLOCKS = "it attends within {} blocks, windows or frames of the input, each a matrix of its own"
+"""What attention does that runs on more sequences than the model was given."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where each sequence has each of its heads."""
@@ -111,7 +115,7 @@ def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequen
 
 
 def _without(weighing: Weighing, problem: str) -> Layout:
-    return Layout((weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, bool(weighing.alone))
+    return Layout((weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, weighing.has_queries)
 
 
 def _read(
@@ -128,13 +132,16 @@ def _read(
     `loose` takes two axes that say which sequence or head for both, where nothing joined them.
     """
     starts = np.array([each.start for each in weighings])
-    place = _first(labels)
+    like = (weighing.product.letters, weighing.product.result, weighing.one, weighing.keys)
+    place = _first(labels, weighing)
     if place is None:
         return None
 
+    alike = [(each.product.letters, each.product.result, each.one, each.keys) == like for each in weighings]
+
     def origins(values: np.ndarray) -> list[tuple[int, dict[int, int]]]:
-        owners = np.searchsorted(starts, values, side="right") - 1
-        return [(int(owner), _coordinates(weighings[owner], int(value))) for owner, value in zip(owners, values, strict=True)]
+        pairs = zip(np.searchsorted(starts, values, side="right") - 1, values, strict=True)
+        return [(int(owner), _coordinates(weighings[owner], int(value))) for owner, value in pairs if alike[owner]]
 
     varies: list[set[int | str]] = []
     for axis in range(labels.dim()):
@@ -185,27 +192,26 @@ def _read(
     elif loose and found.shape[1] == 1 and len(rest) == 1 and "part" in varies[rest[0]]:
         found = found.reshape(1, -1, 2)
     members = tuple(weighings[owner] for owner in parts)
-    if any(each.own != weighing.own or each.keys != weighing.keys or _shape(each, queries) != _shape(weighing, queries) for each in members):
+    if any(_shape(each, queries) != _shape(weighing, queries) for each in members):
         return None
     batch, after = found.shape[0], bool(positions) and bool(rest) and min(rest) > min(positions)
-    given = {shape[after] for shape in batches if len(shape) > after}
+    given = {size for shape in batches for size in shape[: 1 + after]}
     problem = ""
     if not queries and (labels.dim() > 2 or len(weighing.own) > 2):
         problem = "each place has keys of its own there, as in a window: that is no matrix over tokens"
     elif batch > 1 and given and batch not in given:
-        problem = f"it attends within {batch} blocks, windows or frames of the input, each a matrix of its own"
-    return Layout(members, (queries,) * len(members), found, problem, bool(alone))
+        problem = BLOCKS.format(batch)
+    return Layout(members, (queries,) * len(members), found, problem, weighing.has_queries)
 
 
-def _first(labels: Tensor) -> tuple[int, ...] | None:
-    """The first place that holds something."""
-    if labels.numel() == 0:
-        return None
+def _first(labels: Tensor, weighing: Weighing) -> tuple[int, ...] | None:
+    """The first place that holds something of a result."""
     flat = labels.reshape(-1)
-    if flat[0] != NOTHING:
-        return (0,) * labels.dim()
-    held = (flat != NOTHING).nonzero()
-    return tuple(map(int, np.unravel_index(int(held[0]), labels.shape))) if len(held) else None
+    if not len(flat):
+        return None
+    held = (flat >= weighing.start) & (flat < weighing.start + weighing.result.numel())
+    at = int(held.int().argmax())
+    return tuple(map(int, np.unravel_index(at, labels.shape))) if held[at] else None
 
 
 def _coordinates(weighing: Weighing, label: int) -> dict[int, int]:

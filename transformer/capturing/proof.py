@@ -18,6 +18,7 @@ numbers from -10,000 (GPT) down to minus infinity."""
 LISTED = 8
 """Rows that are named by their numbers at most."""
 CHANGED = "its weights are changed between the softmax and the values"
+MIXED = "patterns, or heads, are mixed between the softmax and the values"
 
 
 def seen_in(layout: Layout) -> dict[str, Tensor]:
@@ -40,7 +41,7 @@ def _matrices(layout: Layout, number: int, part: Weighing) -> dict[str, Tensor]:
             rows, place = (queries, letters[-2]) if kind == "query" else (keys, letters[-1])
             sizes = {**part.sizes, ALL: tensor.shape[-1]}
             found[kind] = layout.matrices(number, tensor, (*letters[:-2], place, ALL), rows, (ALL,), sizes)
-    if part.root is not None and (scores := _scores(part.root, part)) is not None:
+    if part.root is not None and not part.mixed and (scores := _scores(part.root, part)) is not None:
         scores = layout.matrices(number, scores, letters, queries, keys)
         found["scores"] = scores
         if (low := scores <= FORBIDDEN).any():
@@ -70,6 +71,8 @@ def lost_to(part: Weighing) -> str:
     """Why the rows of a pattern may sum to something else than 1, in words."""
     if part.root is None:
         return ""
+    if part.mixed:
+        return MIXED
     many = part.root.scores.numel() // max(1, part.root.scores.shape[part.root.over])
     columns = part.root.scores.shape[part.root.over] - part.pattern.numel() // max(1, many)
     if part.labels is not None and columns > 0 and part.pattern.numel() % max(1, many) == 0:
@@ -94,5 +97,6 @@ def remarks_on(pattern: Float[Tensor, "batch head query key"], why: str) -> Iter
         return
     known = sums[~sums.isnan()]
     low, high = float(known.min()), float(known.max())
-    between = f"{low:.2f} to {high:.2f}" if f"{low:.2f}" != f"{high:.2f}" else f"{low:.2f}"
-    yield f"its rows sum to {between}" + (f": {why}" if why else "")
+    digits = next((many for many in (2, 4) if {f"{low:.{many}f}", f"{high:.{many}f}"} != {f"{1:.{many}f}"}), 6)
+    ends = dict.fromkeys(f"{each:.{digits}f}" for each in (low, high))
+    yield f"its rows sum to {' to '.join(ends)}" + (f": {why}" if why else "")

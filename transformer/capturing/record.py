@@ -15,11 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from transformer.capturing.following import Following, Weighing
-from transformer.capturing.layouts import Layout, layouts
+from transformer.capturing.layouts import BLOCKS, Layout, layouts
 from transformer.capturing.proof import lost_to, remarks_on, seen_in
 from transformer.foundation.checks import UserError
+from transformer.foundation.words import listed
 from transformer.observation import Seen
 
+LISTED = 3
+"""Modules that are named where one thing is said of many."""
 ATTENTION = re.compile("attn|attention", re.IGNORECASE)
 """A class whose name has this in it is expected to attend."""
 CROSS = re.compile(r"(cross|enc_?dec|encoder_attn|enc_attn|src_attn|attn2)[^.]*(\.[^.]*)?$", re.IGNORECASE)
@@ -185,6 +188,10 @@ class Notes:
     def write(self, call: Call, **seen: Tensor) -> None:
         """Keep what one call of attention computed."""
         self.calls[call.module] += 1
+        batch, given = len(seen["pattern"]), {size for shape in self.batches for size in shape}
+        if batch > 1 and given and batch not in given:
+            self.missed[call.module] = BLOCKS.format(batch)
+            return
         self.written.append(Written(call.name, call.crosses, {kind: each.detach() for kind, each in seen.items()}))
 
     def captured(self, output: Any) -> Captured:
@@ -211,21 +218,23 @@ class Notes:
     def _layers(self) -> list[Layer]:
         """What was followed and is attention, with its names; what is none is said to be missed."""
         weighings = self.following.weighings
-        found, times = [], Counter(self.calls)
+        found, times, doubts = [], Counter(self.calls), {}
         for layout in layouts(weighings, self.batches):
             first = layout.parts[0]
             names = list(dict.fromkeys(self._name(part.module) for part in layout.parts))
             name = _common(names)
             if layout.problem:
-                if layout.is_attention or self._looks_like_attention(name):
+                if layout.is_attention:
                     self.missed.setdefault(name, layout.problem)
+                elif self._looks_like_attention(name):
+                    doubts.setdefault(name, layout.problem)
                 continue
             times[name] += 1
             pattern = layout.shape
             spoken = self._spoken(name) + _times(times[name])
             found.append(Layer(spoken, name, self.crosses(self.modules.get(name, first.module), *pattern), layout))
-        for layer in found:
-            self.missed.pop(layer.module, None)
+        sure = {*self.missed, *(layer.module for layer in found)}
+        self.missed |= {name: why for name, why in doubts.items() if name not in sure}
         return found
 
     def miss(self, module: nn.Module | None, why: str) -> None:
@@ -238,7 +247,7 @@ class Notes:
 
     def unseen(self) -> tuple[str, ...]:
         """What was met and could not be seen; then the outermost modules that look as if they attended, unseen."""
-        words = [f"{self._spoken(name)}: {why}." for name, why in self.missed.items()]
+        words = [f"{_listed(names)}: {why}." for why, names in self._by_reason().items()]
         met = {*self.calls, *self.missed, *(layer.module for layer in self.layers)}
         met |= {self._name(part.module) for layer in self.layers for part in layer.layout.parts}
         silent: list[str] = []
@@ -254,6 +263,13 @@ class Notes:
         if not met and not silent and (sealed := [name for name, each in self.modules.items() if _is_scripted(each)]):
             words.append(f"{self._spoken(sealed[0])}: {SCRIPTED}")
         return tuple(words)
+
+    def _by_reason(self) -> dict[str, list[str]]:
+        """The modules that were met and not seen, by why."""
+        found: dict[str, list[str]] = {}
+        for name, why in self.missed.items():
+            found.setdefault(why, []).append(self._spoken(name))
+        return found
 
     def _why(self, name: str) -> str:
         """Why nothing was seen in a module, as far as that can be told."""
@@ -291,6 +307,12 @@ SCRIPTED = (
 
 def _is_scripted(module: nn.Module) -> bool:
     return isinstance(module, torch.jit.ScriptModule)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first few of many names."""
+    first, more = names[:LISTED], len(names) - LISTED
+    return f"{', '.join(first)} and {more} more" if more > 0 else listed(first)
 
 
 def _times(number: int) -> str:

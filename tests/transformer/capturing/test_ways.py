@@ -1,0 +1,414 @@
+"""However attention is written, its pattern is seen as [batch, head, query, key], or it is said why not."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tests.kit.foreign.ways import BATCH, D_HEAD, HEADS, LENGTH, WAYS, WIDTH, Way, weigh
+from tests.kit.numbers.rounding import near
+from transformer import Change, capture, capture_changed
+
+CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
+EACH = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+WITHOUT_W_O = ("NothingAfterwards", "NormedAndGated")
+
+
+def made(way: Callable[[], nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    return way().eval()
+
+
+@EACH
+@pytest.mark.parametrize("batch", [BATCH, 1])
+@torch.no_grad()
+def test_the_pattern_is_the_one_told_head_by_head(way: Callable[[], Way], batch: int) -> None:
+    model = way().eval()
+    x = model.reads()
+    x = x[:, :batch] if type(model).__name__ == "PositionsFirst" else x[:batch] if x.dim() == 3 else x
+    plain = model(x)
+    seen = capture(model, x)
+    assert torch.equal(seen.output, plain)
+    (name,) = seen.attentions()
+    assert seen[f"{name}.pattern"] == near(model.expected(x))
+    assert seen[f"{name}.pattern"] @ seen[f"{name}.value"] == near(seen[f"{name}.z"])
+    if f"{name}.scores" in seen.sites:
+        assert seen[f"{name}.scores"].softmax(-1) == near(model.expected(x))
+    assert (seen.unseen, seen.remarks) == ((), ())
+
+
+@EACH
+@torch.no_grad()
+def test_one_head_is_removed_and_another_mask_is_put_in(way: Callable[[], Way]) -> None:
+    model = made(way)
+    assert isinstance(model, Way)
+    x = model.reads()
+    (name,) = capture(model, x).attentions()
+    for head in range(HEADS):
+        found = capture_changed(model, Change(frozenset({(name, head)})), x)
+        others = [each for each in range(HEADS) if each != head]
+        assert not found[f"{name}.z"][:, head].any()
+        assert found[f"{name}.z"][:, others].any()
+        if way.__name__ not in WITHOUT_W_O:
+            own = made(way)
+            own.o.weight[:, head * D_HEAD : (head + 1) * D_HEAD] = 0
+            assert found.output == near(own(x))
+    masked = capture_changed(model, Change(mask=CAUSAL), x)
+    assert masked[f"{name}.pattern"] == near(model.expected(x, CAUSAL))
+    blind = CAUSAL.clone()
+    blind[2] = False
+    if way.__name__ != "ExponentialOverSum":
+        assert not capture_changed(model, Change(mask=blind), x)[f"{name}.z"][:, :, 2].any()
+
+
+# --- heads that share their keys, one query for all, queries that are learned
+
+
+class Shared(Way):
+    """Query heads share their keys: all of them, or two by two in an axis of their own."""
+
+    groups = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.k, self.v = (nn.Linear(WIDTH, self.groups * D_HEAD) for _ in range(2))
+
+    def expected(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        query, key = (each(x).unflatten(-1, (-1, D_HEAD)).transpose(1, 2) for each in (self.q, self.k))
+        return torch.stack([weigh(query[:, i], key[:, i * self.groups // HEADS]) for i in range(HEADS)], 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.q(x).unflatten(-1, (HEADS, -1)).transpose(1, 2), self.k(x), self.v(x)
+        pattern = (torch.einsum("bhqd,bkd->bhqk", query, key) / math.sqrt(D_HEAD)).softmax(-1)
+        return self.join(torch.einsum("bhqk,bkd->bhqd", pattern, value))
+
+
+class TwoByTwo(Shared):
+    groups = 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        query = self.q(x).unflatten(-1, (2, 2, -1)).permute(0, 2, 3, 1, 4)
+        key, value = (each(x).unflatten(-1, (2, -1)).transpose(1, 2)[:, :, None] for each in (self.k, self.v))
+        return self.o((weigh(query, key) @ value).permute(0, 3, 1, 2, 4).flatten(2))
+
+
+class LastQuery(Way):
+    def expected(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().expected(x)[:, :, -1:]
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        return self.join(weigh(query[:, :, -1:], key) @ value)
+
+
+class Pooling(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores, self.out = nn.Linear(WIDTH, 1), nn.Linear(WIDTH, 3)
+
+    def expected(self, x: Tensor) -> Tensor:
+        return self.scores(x).softmax(1).transpose(1, 2)[:, None]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out((self.scores(x).squeeze(-1).softmax(-1).unsqueeze(-1) * x).sum(1))
+
+
+class LearnedQueries(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries, self.out = nn.Parameter(torch.randn(3, WIDTH)), nn.Linear(WIDTH, WIDTH)
+
+    def expected(self, x: Tensor) -> Tensor:
+        return (self.queries @ x.transpose(1, 2)).softmax(-1)[:, None]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out((self.queries @ x.transpose(1, 2)).softmax(-1) @ x)
+
+
+@pytest.mark.parametrize("way", [Shared, TwoByTwo, LastQuery, Pooling, LearnedQueries])
+@torch.no_grad()
+def test_queries_and_keys_may_be_fewer(way: type[Way]) -> None:
+    model, x = made(way), torch.randn(BATCH, LENGTH, WIDTH)
+    seen = capture(model, x)
+    (name,) = seen.attentions()
+    assert seen[f"{name}.pattern"] == near(model.expected(x))
+    assert seen.unseen == ()
+
+
+# --- rows that do not sum to 1
+
+
+class One(nn.Module):
+    """One head on x itself; each kind does something to its pattern."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.pattern(x) @ x)
+
+    def pattern(self, x: Tensor) -> Tensor:
+        return (x @ x.transpose(-2, -1)).softmax(-1)
+
+
+class Mixer(One):
+    """Attention in a class that does not call itself so."""
+
+
+class OverQueries(One):
+    def pattern(self, x: Tensor) -> Tensor:
+        return (x @ x.transpose(-2, -1)).softmax(-2)
+
+
+class MaskedAfter(One):
+    def pattern(self, x: Tensor) -> Tensor:
+        return super().pattern(x) * CAUSAL
+
+
+class Sink(One):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sink = nn.Parameter(torch.ones(1))
+
+    def pattern(self, x: Tensor) -> Tensor:
+        scores = x @ x.transpose(-2, -1) / WIDTH
+        return torch.cat([scores, self.sink.expand(*scores.shape[:-1], 1)], dim=-1).softmax(-1)[..., :-1]
+
+
+class NothingToSee(One):
+    def pattern(self, x: Tensor) -> Tensor:
+        seen = CAUSAL & (torch.arange(LENGTH) >= 2)
+        return (x @ x.transpose(-2, -1)).masked_fill(~seen, -torch.inf).softmax(-1)
+
+
+class Difference(One):
+    def pattern(self, x: Tensor) -> Tensor:
+        return super().pattern(x) - 0.25 * (x @ x.transpose(-2, -1) / WIDTH).softmax(-1)
+
+
+class TalkingHeads(One):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Parameter(torch.tensor([[2.0]]))
+
+    def pattern(self, x: Tensor) -> Tensor:
+        return torch.einsum("bhqk,hg->bgqk", super().pattern(x)[:, None], self.mix)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "remark"),
+    [
+        (Mixer, ""),
+        (OverQueries, "its columns sum to 1 and its rows do not: its softmax is taken over the queries"),
+        (MaskedAfter, "its rows sum to .* to 1.00: its weights are changed between the softmax and the values"),
+        (Sink, "its rows sum to .*: the rest goes to a column that belongs to no value, as to a sink"),
+        (NothingToSee, "rows 0, 1 are NaN, as of queries that may see no key"),
+        (Difference, "its rows sum to 0.75: its weights are changed between the softmax and the values"),
+        (TalkingHeads, "its rows sum to 2.00: patterns, or heads, are mixed between the softmax and the values"),
+    ],
+)
+@torch.no_grad()
+def test_the_pattern_is_what_weighs_the_values_and_it_is_said_where_its_rows_do_not_sum_to_1(kind, remark: str) -> None:
+    model, x = made(kind), torch.randn(BATCH, LENGTH, WIDTH)
+    seen = capture(model, x)
+    torch.testing.assert_close(seen[f"{kind.__name__}.pattern"], model.pattern(x)[:, None], equal_nan=True)
+    assert seen.unseen == ()
+    assert len(seen.remarks) == bool(remark)
+    for sentence in seen.remarks:
+        assert re.fullmatch(f"{kind.__name__}: {remark}\\.", sentence), sentence
+
+
+# --- what is no matrix over tokens, or none that can be seen
+
+
+class Window(One):
+    """Each query sees two neighbours on each side: [batch, query, 5]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        places = torch.arange(LENGTH)[:, None] + torch.arange(-2, 3)
+        outside, near_by = (places < 0) | (places >= LENGTH), x[:, places.clamp(0, LENGTH - 1)]
+        scores = torch.einsum("bqd,bqwd->bqw", x, near_by).masked_fill(outside, -torch.inf)
+        return self.out(torch.einsum("bqw,bqwd->bqd", scores.softmax(-1), near_by))
+
+
+class WindowAttention(Window):
+    pass
+
+
+class Blocks(One):
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unflatten(1, (2, -1))
+        return self.out(((x @ x.transpose(-2, -1)).softmax(-1) @ x).flatten(1, 2))
+
+
+class BlocksInTheBatch(One):
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unflatten(1, (2, -1)).flatten(0, 1)
+        return super().forward(x).unflatten(0, (-1, 2)).flatten(1, 2)
+
+
+class BlocksFused(BlocksInTheBatch):
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unflatten(1, (2, -1)).flatten(0, 1)
+        return self.out(functional.scaled_dot_product_attention(x, x, x)).unflatten(0, (-1, 2)).flatten(1, 2)
+
+
+class BlocksOfPyTorch(BlocksInTheBatch):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unflatten(1, (2, -1)).flatten(0, 1)
+        return self.inner(x, x, x)[0].unflatten(0, (-1, 2)).flatten(1, 2)
+
+
+class QueriesInTurns(One):
+    def forward(self, x: Tensor) -> Tensor:
+        turns = ((each @ x.transpose(-2, -1)).softmax(-1) @ x for each in x.chunk(2, 1))
+        return self.out(torch.cat(tuple(turns), 1))
+
+
+class LinearAttention(One):
+    def forward(self, x: Tensor) -> Tensor:
+        query = key = functional.elu(x) + 1
+        return self.out(query @ (key.transpose(1, 2) @ x))
+
+
+class ExponentialAttention(One):
+    """The values are weighed first, and divided afterwards."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        powers = (x @ x.transpose(-2, -1) / WIDTH).exp()
+        return self.out(powers @ x / powers.sum(-1, keepdim=True))
+
+
+class MemoryAttention(One):
+    """The values are learned: nothing of the input is weighed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys, self.values = (nn.Parameter(torch.randn(5, WIDTH)) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out((x @ self.keys.T).softmax(-1) @ self.values)
+
+
+class UnusedAttention(One):
+    def forward(self, x: Tensor) -> Tensor:
+        self.pattern(x)
+        return self.out(x)
+
+
+class SilentAttention(One):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class VmappedAttention(One):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(torch.vmap(lambda each: self.pattern(each) @ each)(x))
+
+
+class Router(One):
+    """A mixture of experts: a softmax that weighs what each position has of its own, in a class of another name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.experts = nn.Linear(WIDTH, 3), nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        each = torch.stack([expert(x) for expert in self.experts], -2)
+        return self.out(torch.einsum("bne,bned->bnd", self.gate(x).softmax(-1), each))
+
+
+class Classifier(One):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(x).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (Window, None),
+        (WindowAttention, "each place has keys of its own there, as in a window: that is no matrix over tokens."),
+        (Blocks, "it attends within blocks or windows, each a matrix of its own."),
+        (BlocksInTheBatch, "it attends within 4 blocks, windows or frames of the input, each a matrix of its own."),
+        (BlocksFused, "it attends within 4 blocks, windows or frames of the input, each a matrix of its own."),
+        (BlocksOfPyTorch, "it attends within 4 blocks, windows or frames of the input, each a matrix of its own."),
+        (QueriesInTurns, "it attends within blocks or windows, each a matrix of its own."),
+        (LinearAttention, "It was called, and no softmax was: it is written without one, or computes it by a kernel"),
+        (ExponentialAttention, "An exponential weighs values in it, and its rows do not sum to 1 where it does."),
+        (MemoryAttention, "It weighs learned vectors, and nothing of the input."),
+        (UnusedAttention, "A softmax was called in it, and what it gives was not seen to weigh anything."),
+        (SilentAttention, "No function of PyTorch's met its weights: it was not called, or computes by a kernel of"),
+        (VmappedAttention, "It runs through torch.vmap or the like, where one sequence cannot be told from another."),
+        (Router, None),
+        (Classifier, None),
+    ],
+)
+def test_what_is_no_pattern_over_tokens_is_not_shown_and_what_calls_itself_attention_says_why(
+    kind: type[One], sentence: str | None
+) -> None:
+    model, x = made(kind), torch.randn(BATCH, LENGTH, WIDTH)
+    with torch.no_grad():
+        plain = model(x)
+    seen = capture(model, x)
+    assert torch.equal(seen.output, plain)
+    assert seen.attentions() == ()
+    assert [sentence in each for each in seen.unseen] == ([] if sentence is None else [True]), seen.unseen
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_is_scripted_says_so() -> None:
+    x = torch.randn(BATCH, LENGTH, WIDTH)
+    for sealed in (torch.jit.trace(made(Mixer), x), nn.Sequential(torch.jit.trace(made(Mixer), x))):
+        (sentence,) = capture(sealed, x).unseen
+        assert "It is scripted or traced (torch.jit)" in sentence
+
+
+@torch.no_grad()
+def test_what_is_compiled_is_seen_as_it_was_written() -> None:
+    model, x = made(WAYS[0]), torch.randn(BATCH, LENGTH, WIDTH)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    seen = capture(compiled, x)
+    (name,) = seen.attentions()
+    assert seen[f"{name}.pattern"] == near(model.expected(x))
+    assert torch.compiler.is_compiling() is False
+    assert torch.equal(compiled(x), seen.output)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without:UserWarning")
+@torch.no_grad()
+def test_a_score_function_of_ones_own_is_seen_through_its_kernel() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    class Flexible(Way):
+        def forward(self, x: Tensor) -> Tensor:
+            query, key, value = self.by_head(x)
+            return self.join(
+                flex_attention(query, key, value, lambda score, b, h, q, k: torch.where(q >= k, score, -torch.inf))
+            )
+
+    model, x = made(Flexible), torch.randn(BATCH, LENGTH, WIDTH)
+    seen = capture(model, x)
+    assert seen["Flexible.pattern"] == near(model.expected(x, CAUSAL))
+    changed = capture_changed(model, Change(frozenset({("Flexible", 1)})), x)
+    model.o.weight[:, D_HEAD : 2 * D_HEAD] = 0
+    assert changed.output == near(model(x))
+
+
+def test_dropout_that_a_kernel_does_in_evaluation_mode_too_is_said() -> None:
+    class Always(One):
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(functional.scaled_dot_product_attention(x, x, x, dropout_p=0.1))
+
+    (remark,) = capture(made(Always), torch.randn(BATCH, LENGTH, WIDTH)).remarks
+    assert "drop weights at random in evaluation mode too (dropout_p=0.1)" in remark
