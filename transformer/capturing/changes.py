@@ -98,9 +98,7 @@ class ChangingNotes(Notes):
         self.change = change
         self.unmet = set(change.removed)
         self.mask_met = change.mask is None
-        parts = {
-            part: Part(layer, number) for layer in before.layers for number, part in enumerate(layer.layout.parts)
-        }
+        parts = {part: Part(layer, number) for layer in before.layers for number, part in enumerate(layer.layout.parts)}
         self.parts = {at: parts[each] for at, each in enumerate(before.following.weighings) if each in parts}
         roots = {part.weighing.root: part for part in self.parts.values()}
         self.of_roots = {at: roots[each] for at, each in enumerate(before.following.roots) if each in roots}

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 NOTHING = -1
 """The label of a place that holds nothing of what is followed."""
+CHANGED = -1
+"""The version of scores that are not what softmax is of."""
 ENDS = 4
 """Of the tensors that what was weighed ends in, so many are looked at."""
 
@@ -62,7 +64,7 @@ class Weighing:
     """Which operand of the product is the pattern."""
     labels: Tensor | None
     """Where each number of the pattern stood in what the softmax gave; None where it stands there still."""
-    start: int
+    start: int = 0
     """Of the labels of the result."""
     more: dict[str, Tensor] = field(default_factory=dict)
     """What else a kernel tells: query, key, scores, mask, laid out as the pattern is."""
@@ -70,6 +72,8 @@ class Weighing:
     """Was the pattern multiplied with others, or were its heads, after the softmax?"""
     ends: list[tuple[Tensor, Letters]] = field(default_factory=list)
     """Labels of what the result was when something was computed of it, and the axes that learned weights sum over."""
+    fed: list[Weighing] = field(default_factory=list)
+    """Whose values its result is, as it stands."""
     latest: Tensor | None = None
     """Labels of the last tensor that held the result."""
 
@@ -126,6 +130,11 @@ class Summands:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """A tensor that is learned, or a constant: nothing of the input is in it."""
+
+
+@dataclass(frozen=True)
 class Weighed:
     """A tensor that holds results of weighing."""
 
@@ -133,17 +142,18 @@ class Weighed:
     of: tuple[Weighing, ...]
 
 
+Tag = Weights | Summands | Weighed | Fixed
+
+
 class Following:
     """What is followed through one pass, on one thread."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
-        self.tags: dict[int, tuple[weakref.ref[Tensor], Weights | Summands | Weighed]] = {}
+        self.tags: dict[int, tuple[weakref.ref[Tensor], Tag]] = {}
         self.roots: list[Root] = []
         self.weighings: list[Weighing] = []
         self.places = 0
-        weights = {tensor for module in notes.modules.values() for tensor in module.parameters(recurse=False)}
-        self.learned = {_storage(tensor) for tensor in weights} - {None, 0}
         self.owners = {
             id(tensor): name
             for name, module in notes.modules.items()
@@ -156,16 +166,21 @@ class Following:
         """Do a call of one of PyTorch's functions, and follow what goes through it."""
         if function in SOFTMAXES:
             return self._begin(function, args, named)
-        met: list[tuple[Tensor, Weights | Summands | Weighed]] = []
+        met: list[tuple[Tensor, Tag]] = []
+        fixed = True
         for tensor in _tensors(args, named):
             if (owner := self.owners.get(id(tensor))) is not None:
                 self.used.add(owner)
-            if (tag := self._tag(tensor)) is not None:
+            if (tag := self._tag(tensor)) is not None and not isinstance(tag, Fixed):
                 met.append((tensor, tag))
+            fixed = fixed and (owner is not None or isinstance(tag, Fixed))
         if function in EXPONENTIALS:
             return self._raise(function, args, named, met)
         if not met:
-            return function(*args, **named)
+            result = function(*args, **named)
+            if fixed and isinstance(result, Tensor) and _moves(function, args, named):
+                self._keep(result, Fixed())
+            return result
         return self._pass(function, args, named, met)
 
     def weigh(self, weighing: Weighing, result: Tensor) -> None:
@@ -189,6 +204,8 @@ class Following:
             args, named = (changed, *args[1:]), {name: each for name, each in named.items() if name != "input"}
             root.scores, root.version = changed, changed._version
         result = function(*args, **named)
+        if function is functional.softmin:
+            root.version = CHANGED
         self._keep(result, Weights(root, logarithm=function in LOGARITHMS))
         return result
 
@@ -296,7 +313,7 @@ class Following:
         patterns = [at for at, tag in enumerate(tags) if isinstance(tag, Weights) and not tag.logarithm]
         for at, tag in enumerate(tags):
             if isinstance(tag, Weighed):
-                summed = found.summed(at) if _storage(found.operands[1 - at]) in self.learned else ()
+                summed = found.summed(at) if self._is_fixed(found.operands[1 - at]) else ()
                 axes = tuple(axis for axis, letter in enumerate(found.letters[at]) if letter in summed)
                 self._end([(found.operands[at], tag)], axes)
         if not patterns or not found.summed(patterns[0]):
@@ -312,10 +329,10 @@ class Following:
         if is_batchedtensor(pattern) or is_batchedtensor(value):
             tag.root.refused = "it runs through torch.vmap or the like, where one sequence cannot be told from another"
             return function(*args, **named)
-        if _storage(value) in self.learned:
+        if self._is_fixed(value):
             result = function(*args, **named)
             if _sums_to_one(pattern, found, at):
-                tag.root.refused = "it weighs learned vectors, and nothing of the input"
+                tag.root.refused = "it weighs vectors that are learned, or constants, and nothing of the input"
             elif result.shape == pattern.shape:  # heads are mixed
                 self._keep(result, replace(tag, mixed=True))
             return result
@@ -349,12 +366,23 @@ class Following:
             result = function(changed * value, *args[1:], **{name: named[name] for name in named if name != "input"})
         return self._weighed(tag.weights, changed, value, result, found, at)
 
-    def _weighed(
-        self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int
-    ) -> Tensor:
+    def _weighed(self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int) -> Tensor:
         result = self.notes.change_result(len(self.weighings), result)
-        copies = (each.detach().clone() for each in (pattern, value, result))
-        self.weigh(Weighing(tag.root.module, tag.root, *copies, found, at, tag.labels, 0, mixed=tag.mixed), result)
+        before = self._tag(value)
+        weighing = Weighing(
+            module=tag.root.module,
+            root=tag.root,
+            pattern=pattern.detach().clone(),
+            value=value.detach().clone(),
+            result=result.detach().clone(),
+            product=found,
+            one=at,
+            labels=tag.labels,
+            mixed=tag.mixed,
+        )
+        self.weigh(weighing, result)
+        for each in before.of if isinstance(before, Weighed) else ():
+            each.fed.append(weighing)
         return result
 
     def _end(self, met: list[Any], summed: Letters) -> None:
@@ -367,11 +395,14 @@ class Following:
 
     # --- what is known of a tensor
 
-    def _tag(self, tensor: Tensor) -> Weights | Summands | Weighed | None:
+    def _is_fixed(self, tensor: Tensor) -> bool:
+        return id(tensor) in self.owners or isinstance(self._tag(tensor), Fixed)
+
+    def _tag(self, tensor: Tensor) -> Tag | None:
         kept = self.tags.get(id(tensor))
         return kept[1] if kept is not None and kept[0]() is tensor else None
 
-    def _keep(self, tensor: Any, tag: Weights | Summands | Weighed) -> None:
+    def _keep(self, tensor: Any, tag: Tag) -> None:
         if not isinstance(tensor, Tensor):
             return
         self.tags[id(tensor)] = (weakref.ref(tensor), tag)
@@ -389,12 +420,10 @@ def _tensors(args: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Tensor]:
             yield from (each for each in value if isinstance(each, Tensor))
 
 
-def _storage(tensor: Tensor) -> int | None:
-    """Where its numbers lie; None of a tensor that stands for others."""
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except (NotImplementedError, RuntimeError):
-        return None
+def _moves(function: Function, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """Does a function make a tensor out of none, or move or copy the numbers of one?"""
+    name = getattr(function, "__name__", "")
+    return name in LAYOUTS or name in COPIES or next(_tensors(args, named), None) is None
 
 
 def _sums_to_one(pattern: Tensor, found: Product, one: int) -> bool:
@@ -411,10 +440,11 @@ def sums_to_one(sums: Tensor, dtype: torch.dtype) -> Tensor:
 
 SOFTMAXES = frozenset({
     functional.softmax, torch.softmax, torch.special.softmax, Tensor.softmax, functional.gumbel_softmax,
+    functional.softmin,
     functional.log_softmax, torch.log_softmax, torch.special.log_softmax, Tensor.log_softmax,
 })  # fmt: skip
 LOGARITHMS = frozenset({functional.log_softmax, torch.log_softmax, torch.special.log_softmax, Tensor.log_softmax})
-EXPONENTIALS = frozenset({torch.exp, Tensor.exp, torch.exp2, Tensor.exp2})
+EXPONENTIALS = frozenset({torch.exp, Tensor.exp, Tensor.exp_, torch.exp2, Tensor.exp2, Tensor.exp2_})
 TIMES = frozenset({torch.mul, torch.multiply, Tensor.mul, Tensor.multiply, Tensor.__mul__, Tensor.__rmul__})
 SUMS = frozenset({torch.sum, Tensor.sum})
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"})
@@ -422,10 +452,11 @@ LAYOUTS = JOINS | {
     "view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "permute", "transpose", "swapaxes", "swapdims",
     "movedim", "moveaxis", "t", "adjoint", "squeeze", "unsqueeze", "expand", "expand_as", "broadcast_to", "contiguous",
     "clone", "detach", "chunk", "split", "tensor_split", "unbind", "narrow", "select", "index_select", "__getitem__",
-    "__get__", "repeat", "repeat_interleave", "tile", "roll", "flip", "split_with_sizes", "unsafe_chunk", "unsafe_split",
-    "pad",
+    "__get__", "repeat", "repeat_interleave", "tile", "roll", "flip", "split_with_sizes",
+    "unsafe_chunk", "unsafe_split", "pad",
 }  # fmt: skip
 """Functions that move numbers and change none. A property that is a view, as `x.T`, is called `__get__`."""
+COPIES = frozenset({"to", "float", "half", "bfloat16", "double", "type", "type_as", "cpu", "cuda", "long", "int"})
 FRESH = frozenset({
     "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones",
     "new_empty", "new_full",

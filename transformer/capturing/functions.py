@@ -144,7 +144,7 @@ def _weighed(notes: Notes, module: nn.Module | None, found: dict[str, Tensor], r
     pattern, value, z = (found.pop(kind) for kind in ("pattern", "value", "z"))
     weighs = product(torch.matmul, (pattern, value), {})
     assert weighs is not None
-    notes.following.weigh(Weighing(module, None, pattern, value, z, weighs, 0, None, 0, found), result)
+    notes.following.weigh(Weighing(module, None, pattern, value, z, weighs, 0, None, more=found), result)
 
 
 def _flexible(notes: Notes, attend: Attend, query: Tensor, key: Tensor, value: Tensor, *args: Any, **named: Any) -> Any:

@@ -15,12 +15,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer.capturing.following import NOTHING, Weighing
+from transformer.capturing.following import NOTHING, Root, Weighing
 from transformer.capturing.products import ALONE, Letters
 
-
-BLOCKS = "it attends within {} blocks, windows or frames of the input, each a matrix of its own"
+BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
+STEPS = "values are weighed in two steps, one pattern after the other, so no matrix over tokens is made"
+WINDOW = "each place has keys of its own there, as in a window: that is no matrix over tokens"
+FEATURES = "queries and keys are features, not positions: that is no matrix over tokens"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -
     """
     found: list[Layout] = []
     taken: set[Weighing] = set()
-    shown = set()
+    shown: set[Root] = set()
     for weighing in weighings:
         if weighing in taken or (weighing.root is not None and weighing.root in shown):
             continue
@@ -106,12 +108,19 @@ def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -
 def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> Layout:
     """The reading of what was weighed that says most: where heads are joined, else where it was used, else as it is."""
     assert weighing.latest is not None
+    if any(len(each.ends) == len(each.fed) == 1 for each in (weighing, *_feeders(weighing, weighings))):
+        return _without(weighing, STEPS)
     read = [(_read(labels, axes, weighing, weighings, batches), bool(axes)) for labels, axes in weighing.ends]
     read.append((_read(weighing.latest, (), weighing, weighings, batches, loose=True), True))
     known = [(each, used) for each, used in read if each is not None]
     if not known:
         return _without(weighing, "what it weighs is laid out in a way that is not read")
-    return min(known, key=lambda each: (each[0].problem != "", each[0].table.shape[1] <= 1, not each[1]))[0]
+    features = next((each for each, _ in known if each.problem == FEATURES), None)
+    return features or min(known, key=lambda each: (each[0].problem != "", each[0].table.shape[1] <= 1, not each[1]))[0]
+
+
+def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing]:
+    return [each for each in weighings if weighing in each.fed]
 
 
 def _without(weighing: Weighing, problem: str) -> Layout:
@@ -163,7 +172,7 @@ def _read(
     rest = [axis for axis in range(labels.dim()) if axis not in channels | positions]
     for axis in positions:
         if varies[axis] - alone:
-            return _without(weighing, "it attends within blocks or windows, each a matrix of its own")
+            return _without(weighing, "attention within blocks or windows, each a matrix of its own")
     others = {letter for axis in (*channels, *rest) for letter in varies[axis]}
     queries = tuple(letter for letter in weighing.own if letter in alone and letter not in others)
 
@@ -197,8 +206,13 @@ def _read(
     batch, after = found.shape[0], bool(positions) and bool(rest) and min(rest) > min(positions)
     given = {size for shape in batches for size in shape[: 1 + after]}
     problem = ""
-    if not queries and (labels.dim() > 2 or len(weighing.own) > 2):
-        problem = "each place has keys of its own there, as in a window: that is no matrix over tokens"
+    several = [axis for axis in rest if labels.shape[axis] > 1]
+    if any(varies[axis] & alone and not varies[axis] & free for axis in summed):
+        problem = FEATURES
+    elif (not queries and (labels.dim() > 2 or len(weighing.own) > 2)) or (
+        weighing.root is not None and not weighing.has_queries and len(several) > 1
+    ):
+        problem = WINDOW
     elif batch > 1 and given and batch not in given:
         problem = BLOCKS.format(batch)
     return Layout(members, (queries,) * len(members), found, problem, weighing.has_queries)

@@ -43,7 +43,9 @@ def product(function: Callable[..., Any], args: Sequence[Any], named: Mapping[st
     if function is functional.linear:
         x, weight = (*args, *named.values())[:2]
         axes = tuple(range(x.dim()))
-        return Product((x, weight), (axes, (x.dim(), x.dim() - 1)), (*axes[:-1], x.dim())) if weight.dim() == 2 else None
+        return (
+            Product((x, weight), (axes, (x.dim(), x.dim() - 1)), (*axes[:-1], x.dim())) if weight.dim() == 2 else None
+        )
     if function is torch.einsum and args and isinstance(args[0], str):
         return _einsum(args[0], args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
     return None

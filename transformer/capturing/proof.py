@@ -1,4 +1,4 @@
-"""What a followed attention is seen as: its pattern as it is used, and what is to be said where rows do not sum to 1."""
+"""What is shown of a followed attention: its pattern as it is used; and what is said where rows do not sum to 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from transformer.capturing.following import NOTHING, Root, Weighing, sums_to_one
 from transformer.capturing.layouts import Layout
-from transformer.capturing.products import Letters
 
 FORBIDDEN = -9000.0
 """A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
@@ -22,7 +21,7 @@ MIXED = "patterns, or heads, are mixed between the softmax and the values"
 
 
 def seen_in(layout: Layout) -> dict[str, Tensor]:
-    """The tensors [batch, head, …] of an attention that was followed: pattern, value and z; scores and mask if known."""
+    """The tensors [batch, head, …] of a followed attention: pattern, value, z; scores and mask if known."""
     kinds: dict[str, list[Tensor]] = {}
     for number, part in enumerate(layout.parts):
         for kind, tensor in _matrices(layout, number, part).items():

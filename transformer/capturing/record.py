@@ -218,7 +218,8 @@ class Notes:
     def _layers(self) -> list[Layer]:
         """What was followed and is attention, with its names; what is none is said to be missed."""
         weighings = self.following.weighings
-        found, times, doubts = [], Counter(self.calls), {}
+        found: list[Layer] = []
+        times, doubts = Counter(self.calls), dict[str, str]()
         for layout in layouts(weighings, self.batches):
             first = layout.parts[0]
             names = list(dict.fromkeys(self._name(part.module) for part in layout.parts))
@@ -259,9 +260,11 @@ class Notes:
                 and not any(_within(name, one) for one in silent)
             ):
                 silent.append(name)
-                words.append(f"{self._spoken(name)} ({type(module).__name__}): no attention was seen in it. {self._why(name)}")
-        if not met and not silent and (sealed := [name for name, each in self.modules.items() if _is_scripted(each)]):
-            words.append(f"{self._spoken(sealed[0])}: {SCRIPTED}")
+                words.append(
+                    f"{self._spoken(name)} ({type(module).__name__}): no attention was seen in it. {self._why(name)}"
+                )
+        if not met and not silent and self.modules:
+            words.append(f"{self._spoken('')}: no attention was seen in it. {self._why('')}")
         return tuple(words)
 
     def _by_reason(self) -> dict[str, list[str]]:
@@ -281,9 +284,11 @@ class Notes:
         if refused:
             return f"{refused[0][0].upper()}{refused[0][1:]}."
         if any(not root.exponential for root in roots):
-            return "A softmax was called in it, and what it gives was not seen to weigh anything."
+            return "A softmax was called in it, and what it gives was not seen to weigh anything over tokens."
         if any(each in self.following.used for each in inside):
-            return "It was called, and no softmax was: it is written without one, or computes it by a kernel of its own."
+            return (
+                "It was called, and no softmax was: it is written without one, or computes it by a kernel of its own."
+            )
         if any(True for each in inside for _ in self.modules[each].parameters(recurse=False)):
             return "No function of PyTorch's met its weights: it was not called, or computes by a kernel of its own."
         return "No softmax was called in it."

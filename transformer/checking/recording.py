@@ -113,7 +113,7 @@ class Recording(TorchFunctionMode):
         self, func: Callable[..., Any], notes: Notes, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
         """Write down what a function computed that does a whole attention at once, and of which `notes` were taken."""
-        seen = {site.rsplit(".", 1)[-1]: tensor for site, tensor in notes.sites.items()}
+        seen = {site.rsplit(".", 1)[-1]: tensor for site, tensor in notes.captured(result).sites.items()}
         given = [self._origin(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
         weights = [each for each in given if each.startswith("parameter ")]
         whole = func is functional.multi_head_attention_forward and {"query", "key", "value"} <= seen.keys()

@@ -1,4 +1,4 @@
-"""Ways in which people write one attention, each with its pattern told independently: three matrices, one head by one."""
+"""Ways in which people write one attention, each with its pattern told independently, head by head."""
 
 from __future__ import annotations
 
