@@ -20,9 +20,12 @@ from transformer.capturing.products import ALONE, Letters
 
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
+IN_BLOCKS = "attention within blocks or windows, each a matrix of its own"
 STEPS = "values are weighed in two steps, one pattern after the other, so no matrix over tokens is made"
 WINDOW = "each place has keys of its own there, as in a window: that is no matrix over tokens"
 FEATURES = "queries and keys are features, not positions: that is no matrix over tokens"
+PART = -3
+"""In place of a letter: which weighing it is."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Layout:
     def shape(self) -> tuple[int, int]:
         """How many queries and keys each head has."""
         return _shape(self.parts[0], self.queries[0])
+
+    @property
+    def says_most(self) -> bool:
+        """Is it known whole, with heads that are joined?"""
+        return not self.problem and self.table.shape[1] > 1
 
     def groups(self, part: int) -> Letters:
         """The letters of a part that say which sequence and which head."""
@@ -110,13 +118,16 @@ def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequen
     assert weighing.latest is not None
     if any(len(each.ends) == len(each.fed) == 1 for each in (weighing, *_feeders(weighing, weighings))):
         return _without(weighing, STEPS)
-    read = [(_read(labels, axes, weighing, weighings, batches), bool(axes)) for labels, axes in weighing.ends]
-    read.append((_read(weighing.latest, (), weighing, weighings, batches, loose=True), True))
-    known = [(each, used) for each, used in read if each is not None]
-    if not known:
-        return _without(weighing, "what it weighs is laid out in a way that is not read")
-    features = next((each for each, _ in known if each.problem == FEATURES), None)
-    return features or min(known, key=lambda each: (each[0].problem != "", each[0].table.shape[1] <= 1, not each[1]))[0]
+    best: Layout | None = None
+    for labels, axes in (*weighing.ends, (weighing.latest, None)):
+        found = _read(labels, axes or (), weighing, weighings, batches, loose=axes is None)
+        if found is None:
+            continue
+        if found.problem == FEATURES or (found.says_most and axes):
+            return found
+        if best is None or (bool(best.problem), not best.says_most) > (bool(found.problem), not found.says_most):
+            best = found
+    return best or _without(weighing, "what it weighs is laid out in a way that is not read")
 
 
 def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing]:
@@ -125,6 +136,74 @@ def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing
 
 def _without(weighing: Weighing, problem: str) -> Layout:
     return Layout((weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, weighing.has_queries)
+
+
+class _Origins:
+    """Where the numbers of a tensor come from that holds results of one weighing, and perhaps of others like it."""
+
+    def __init__(self, labels: Tensor, weighing: Weighing, weighings: Sequence[Weighing]) -> None:
+        self.labels, self.weighing, self.weighings = labels, weighing, weighings
+        self.starts = np.array([each.start for each in weighings])
+        own = _signature(weighing)
+        self.alike = np.array([_signature(each) == own for each in weighings])
+
+    def decoded(self, labels: Tensor) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        """Of labels whose weighings it is, and the places in their results by letter; of those alike only."""
+        values = labels.reshape(-1).cpu().numpy()
+        values = values[values != NOTHING]
+        owners = np.searchsorted(self.starts, values, side="right") - 1
+        values, owners = values[self.alike[owners]], owners[self.alike[owners]]
+        where = np.unravel_index(values - self.starts[owners], self.weighing.result.shape)
+        return owners, dict(zip(self.weighing.result_letters, where, strict=True))
+
+    def varying(self) -> list[set[int]] | None:
+        """The letters that vary along each axis, and PART where the weighing does; None where it is not in there."""
+        place = self._first()
+        if place is None:
+            return None
+        found = []
+        for axis in range(self.labels.dim()):
+            line = self.labels[tuple(slice(None) if each == axis else at for each, at in enumerate(place))]
+            owners, where = self.decoded(line)
+            first = owners == owners[0]
+            moving = {letter for letter, at in where.items() if (at[first] != at[first][0]).any()}
+            found.append(moving | ({PART} if not first.all() else set()))
+        return found
+
+    def table(self, rows: Tensor, groups: Letters) -> tuple[list[int], np.ndarray] | None:
+        """The weighings in rows of labels, and [row, head, 2], which of them and which group; None where rows differ."""
+        sizes = self.weighing.sizes
+        shape = [sizes[each] for each in groups]
+        parts: list[int] = []
+        table = []
+        for row in rows:
+            owners, where = self.decoded(row)
+            number = np.ravel_multi_index([where[each] for each in groups], shape) if groups else 0 * owners
+            pairs = owners * math.prod(shape) + number
+            _, first = np.unique(pairs, return_index=True)
+            order = np.sort(first)
+            parts += [owner for owner in dict.fromkeys(owners[order].tolist()) if owner not in parts]
+            found = zip(owners[order], number[order], strict=True)
+            table.append([(parts.index(owner), group) for owner, group in found])
+        if len({len(each) for each in table}) != 1 or not table[0]:
+            return None
+        return parts, np.array(table)
+
+    def _first(self) -> tuple[int, ...] | None:
+        """The first place that holds something of the weighing."""
+        flat, start, many = self.labels.reshape(-1), self.weighing.start, self.weighing.result.numel()
+        if not len(flat):
+            return None
+        at = 0
+        if not start <= int(flat[0]) < start + many:
+            at = int(((flat >= start) & (flat < start + many)).int().argmax())
+        held = start <= int(flat[at]) < start + many
+        return tuple(map(int, np.unravel_index(at, self.labels.shape))) if held else None
+
+
+def _signature(weighing: Weighing) -> tuple[object, ...]:
+    """What two weighings have in common whose heads may stand beside each other."""
+    return weighing.product.letters, weighing.result_letters, weighing.one, weighing.result.shape, weighing.keys
 
 
 def _read(
@@ -140,97 +219,50 @@ def _read(
 
     `loose` takes two axes that say which sequence or head for both, where nothing joined them.
     """
-    starts = np.array([each.start for each in weighings])
-    like = (weighing.product.letters, weighing.product.result, weighing.one, weighing.keys)
-    place = _first(labels, weighing)
-    if place is None:
+    origins = _Origins(labels, weighing, weighings)
+    varies = origins.varying()
+    if varies is None:
         return None
-
-    alike = [(each.product.letters, each.product.result, each.one, each.keys) == like for each in weighings]
-
-    def origins(values: np.ndarray) -> list[tuple[int, dict[int, int]]]:
-        pairs = zip(np.searchsorted(starts, values, side="right") - 1, values, strict=True)
-        return [(int(owner), _coordinates(weighings[owner], int(value))) for owner, value in pairs if alike[owner]]
-
-    varies: list[set[int | str]] = []
-    for axis in range(labels.dim()):
-        line = labels[tuple(slice(None) if each == axis else place[each] for each in range(labels.dim()))]
-        along = origins(line[line != NOTHING].cpu().numpy())
-        owners = {owner for owner, _ in along}
-        within = [each for owner, each in along if owner == along[0][0]]
-        moving = {letter for letter in within[0] if len({each[letter] for each in within}) > 1}
-        varies.append(moving | ({"part"} if len(owners) > 1 else set()))
-
+    axes = range(labels.dim())
     free = set(weighing.result_letters) - set(weighing.own)
     alone = set(weighing.alone)
-    channels = set(summed) or {axis for axis, moving in enumerate(varies) if moving & free}
+    channels = set(summed) or {axis for axis in axes if varies[axis] & free}
     if not channels:
-        channels = {labels.dim() - 1} if labels.dim() and not varies[-1] & alone else set()
-    positions = {axis for axis, moving in enumerate(varies) if axis not in channels and moving & alone}
+        channels = {labels.dim() - 1} if axes and not varies[-1] & alone else set()
+    positions = {axis for axis in axes if axis not in channels and varies[axis] & alone}
     if len(positions) > 1 and labels.shape[min(positions)] in {shape[0] for shape in batches if shape}:
         positions -= {min(positions)}  # its sequences share their values
-    rest = [axis for axis in range(labels.dim()) if axis not in channels | positions]
-    for axis in positions:
-        if varies[axis] - alone:
-            return _without(weighing, "attention within blocks or windows, each a matrix of its own")
+    if any(varies[axis] - alone for axis in positions):
+        return _without(weighing, IN_BLOCKS)
+    rest = [axis for axis in axes if axis not in channels | positions]
     others = {letter for axis in (*channels, *rest) for letter in varies[axis]}
     queries = tuple(letter for letter in weighing.own if letter in alone and letter not in others)
 
-    picked = labels[tuple(0 if axis in positions else slice(None) for axis in range(labels.dim()))]
-    left = [axis for axis in range(labels.dim()) if axis not in positions]
-    order = [left.index(axis) for axis in (*rest, *sorted(channels))]
+    picked = labels[tuple(0 if axis in positions else slice(None) for axis in axes)]
+    left = [axis for axis in axes if axis not in positions]
     sizes = [labels.shape[axis] for axis in rest]
-    rows = picked.permute(order).reshape(math.prod(sizes), -1).cpu().numpy()
-    table = []
-    parts: dict[int, int] = {}
-    for row in rows:
-        groups: dict[tuple[int, int], None] = {}
-        for owner, where in origins(row[row != NOTHING]):
-            one = weighings[owner]
-            own = tuple(letter for letter in one.own if letter not in queries)
-            group = 0
-            for letter in own:
-                group = group * one.sizes[letter] + where[letter]
-            groups[parts.setdefault(owner, len(parts)), group] = None
-        table.append(list(groups))
-    if len({len(each) for each in table}) != 1:
+    rows = picked.permute([left.index(axis) for axis in (*rest, *sorted(channels))]).reshape(math.prod(sizes), -1)
+    read = origins.table(rows, tuple(each for each in weighing.own if each not in queries))
+    if read is None:
         return None
-    found = np.array(table).reshape(len(table), -1, 2)
+    parts, found = read
     if loose and found.shape[1] == 1 and len(rest) > 1:
         found = found.reshape(sizes[0], -1, 2)
-    elif loose and found.shape[1] == 1 and len(rest) == 1 and "part" in varies[rest[0]]:
+    elif loose and found.shape[1] == 1 and len(rest) == 1 and PART in varies[rest[0]]:
         found = found.reshape(1, -1, 2)
-    members = tuple(weighings[owner] for owner in parts)
-    if any(_shape(each, queries) != _shape(weighing, queries) for each in members):
-        return None
     batch, after = found.shape[0], bool(positions) and bool(rest) and min(rest) > min(positions)
     given = {size for shape in batches for size in shape[: 1 + after]}
     problem = ""
-    several = [axis for axis in rest if labels.shape[axis] > 1]
     if any(varies[axis] & alone and not varies[axis] & free for axis in summed):
         problem = FEATURES
     elif (not queries and (labels.dim() > 2 or len(weighing.own) > 2)) or (
-        weighing.root is not None and not weighing.has_queries and len(several) > 1
+        weighing.root is not None and not weighing.has_queries and sum(size > 1 for size in sizes) > 1
     ):
         problem = WINDOW
     elif batch > 1 and given and batch not in given:
         problem = BLOCKS.format(batch)
+    members = tuple(weighings[owner] for owner in parts)
     return Layout(members, (queries,) * len(members), found, problem, weighing.has_queries)
-
-
-def _first(labels: Tensor, weighing: Weighing) -> tuple[int, ...] | None:
-    """The first place that holds something of a result."""
-    flat = labels.reshape(-1)
-    if not len(flat):
-        return None
-    held = (flat >= weighing.start) & (flat < weighing.start + weighing.result.numel())
-    at = int(held.int().argmax())
-    return tuple(map(int, np.unravel_index(at, labels.shape))) if held[at] else None
-
-
-def _coordinates(weighing: Weighing, label: int) -> dict[int, int]:
-    where = np.unravel_index(label - weighing.start, weighing.result.shape)
-    return dict(zip(weighing.result_letters, map(int, where), strict=True))
 
 
 def _shape(weighing: Weighing, queries: Letters) -> tuple[int, int]:
