@@ -18,6 +18,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from tests.kit.driving import ROOT
 from tests.kit.foreign.folders import saved
 from tests.kit.runs import bounded
 from transformer import capture
@@ -436,6 +437,8 @@ def test_a_checkpoint_of_nanogpt_says_how_it_is_brought_in(tmp_path: Path, monke
             look(located(typed))
     with pytest.raises(FolderError) as refused:
         look(located("ckpt.pt"))
+    guide = ROOT / "docs" / "guide" / "any-model.md"
+    assert refused.value.code.partition("\n")[2] in guide.read_text(encoding="utf-8")
     (tmp_path / "model.py").write_text(NANO)
     (tmp_path / "my_model.py").write_text(refused.value.code)
     try:
