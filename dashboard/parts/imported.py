@@ -79,7 +79,7 @@ def refused(error: BaseException) -> None:
     """Why a model cannot be opened or read, and what to type instead where there is code for it."""
     st.error(sentence(plain(reason(error).strip().rstrip("."))), icon=":material/error:")
     if code := getattr(error, "code", ""):
-        st.code(code, language="python")
+        st.code(code, language="python", wrap_lines=True)
 
 
 def _lacks(model: Imported, foreign: Foreign, asked: Input, error: Exception) -> str:

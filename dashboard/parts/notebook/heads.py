@@ -38,16 +38,16 @@ def seen_attentions(
     where there is no such sequence, and where no attention was seen.
     """
     names, sources = _called(names, "names"), _called(sources, "sources")
-    seen = _alone(seen, sequence)
-    if isinstance(seen, Observation):
-        read = names or _numbers(seen.tokens)
-        source = sources or (() if seen.source is None else _numbers(seen.source))
-        found = sample.attentions(seen, read, source)
+    alone = _alone(seen, sequence)
+    if isinstance(alone, Observation):
+        read = names or _numbers(alone.tokens)
+        source = sources or (() if alone.source is None else _numbers(alone.source))
+        found = sample.attentions(alone, read, source)
     else:
-        queries, keys = _counts(seen)
+        queries, keys = _counts(alone)
         if len(names) > queries:
             raise ShowError(f"There are {len(names)} names for {queries} tokens.")
-        found = attentions(seen, names or _places(queries), sources or (_places(keys) if seen.crossing else ()))
+        found = attentions(alone, names or _places(queries), sources or (_places(keys) if alone.crossing else ()))
     for attention in found.values():
         _check(attention)
     return found
@@ -95,7 +95,7 @@ def _at(which: np.ndarray, one: str, many: str = "") -> str:
     return f"{word} at {spans([str(place + 1) for place in range(len(which))], which)}"
 
 
-def _alone(seen: Seen, sequence: int) -> Seen:
+def _alone(seen: Seen, sequence: int) -> Observation | Captured:
     """One sequence of a batch, as a pass over it alone."""
     if not isinstance(seen, Observation | Captured):
         raise ShowError(f"What is shown is what observe or capture returned, not {quoted(seen)}.")

@@ -211,9 +211,9 @@ def test_a_model_whose_tokenizer_cannot_be_had_is_given_numbers_and_says_why(
         "tokenizer.save_pretrained(folder)."
     )
     assert capture(one.model, *one.given("3 1 4").args, **one.given("3 1 4").named).attentions()
-    with pytest.raises(ForeignError, match=r"as in 3 1 4\. .* “king” is no token number\.$") as refused:
+    with pytest.raises(ForeignError, match=r"^“king” is no token number\. ") as refused:
         one.given("king")
-    assert str(refused.value).startswith(one.hint)
+    assert one.hint.startswith(str(refused.value).partition(". ")[2])
 
 
 def test_a_tokenizer_without_a_file_of_words_is_one(tmp_path: Path) -> None:

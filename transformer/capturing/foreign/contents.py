@@ -23,7 +23,8 @@ NAMED = 5
 """Of what lies in it, so much is named."""
 SAVE = "Save the PyTorch model that it was made from: model.save_pretrained(folder)."
 BUILD = (
-    "Start the dashboard with a function that builds the model and loads them: {program} run --module my_model:build."
+    "start the dashboard with a function that builds the model and loads its weights: {program} run --module "
+    "my_model:build."
 )
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "spiece.model", "*.bpe.model", "vocab.json", "vocab.txt")
 """The words that a tokenizer knows."""
@@ -150,13 +151,13 @@ def _pickle(path: Path, head: bytes) -> Content:
     what = "a pickle, which may run any program when it is read"
     file = _quoted(path.name)
     if all(word in head for word in NANO):
-        build = f"Start the dashboard with a function that builds the model: {program()} run --module my_model:build."
+        build = f"To see it, {BUILD.format(program=program())}"
         return Content(f"a checkpoint of nanoGPT in {what}", build, NANO_CODE.format(file=file))
     load = f'torch.load({file}, map_location="cpu", weights_only=True)'
     return Content(
         what,
         "A model of the library transformers is saved without one: model.save_pretrained(folder). For any other, "
-        f"{_build()}",
+        f"{BUILD.format(program=program())}",
         BUILD_CODE.format(load="import torch", loaded=load),
     )
 
@@ -166,14 +167,9 @@ def _weights(path: Path, head: bytes) -> Content:
     return Content(
         "weights alone, which do not say of which model they are",
         "A model of the library transformers has a config.json beside them: model.save_pretrained(folder) writes both. "
-        f"For any other, {_build()}",
+        f"For any other, {BUILD.format(program=program())}",
         load,
     )
-
-
-def _build() -> str:
-    told = BUILD.format(program=program())
-    return f"{told[0].lower()}{told[1:]}"
 
 
 def _quoted(name: str) -> str:

@@ -46,7 +46,7 @@ def _positions(queries: int, names: int) -> str:
     of_input = f"it attends among {counted(queries, 'position')}, and the input has {names}"
     if queries > names:
         return f"{of_input}; {queries - names} are taken to stand in front, and called +1, +2 …"
-    return f"{of_input}; they are numbered, and no names of the input"
+    return f"{of_input}; its positions are numbered, and bear no names of the input"
 
 
 def _listed(names: list[str]) -> str:

@@ -199,7 +199,7 @@ def _parts(model: nn.Module, tokenizer: Tokenizer, preparation: Mapping[str, Any
     if not found:
         return "", ""
     names = listed([f"{name} ({one.kind})" for name, one in found.items()])
-    whose = "This part of it can be opened" if len(found) == 1 else "These parts of it can be opened"
+    whose = "This part of it can be opened, saved" if len(found) == 1 else "These parts of it can be opened, each saved"
     lines = []
     for name, one in found.items():
         folder = name.replace(".", "-")
@@ -208,4 +208,4 @@ def _parts(model: nn.Module, tokenizer: Tokenizer, preparation: Mapping[str, Any
             lines.append(f'tokenizer.save_pretrained("{folder}")')
         if one.says == "picture" and preparation:
             lines.append(f'image_processor.save_pretrained("{folder}")')
-    return f" {whose}, saved on its own: {names}.", "\n".join(lines)
+    return f" {whose} on its own: {names}.", "\n".join(lines)

@@ -125,14 +125,18 @@ class NumberTokenizer:
     separators: frozenset[int] = frozenset()
 
     @property
+    def told(self) -> str:
+        return f"{self.why}, so it is given token numbers, as in 3 1 4."
+
+    @property
     def hint(self) -> str:
-        return " ".join(filter(None, [f"{self.why}, so it is given token numbers, as in 3 1 4.", self.todo]))
+        return " ".join(filter(None, [self.told, self.todo]))
 
     def encode(self, text: str, *, bare: bool = False) -> list[int]:
         typed = text.replace(",", " ").split()
         wrong = next((each for each in typed if not (each.isascii() and each.isdecimal() and len(each) < 10)), None)
         if wrong is not None:
-            raise ForeignError(f"{self.hint} “{shortened(wrong, LONGEST_NAME)}” is no token number.")
+            raise ForeignError(f"“{shortened(wrong, LONGEST_NAME)}” is no token number. {self.told}")
         return [int(each) for each in typed]
 
     def decode(self, tokens: Sequence[int]) -> str:

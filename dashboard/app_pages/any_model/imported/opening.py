@@ -166,7 +166,7 @@ def facts(model: Imported, foreign: Foreign) -> None:
     """What the open model is, in a line."""
     said = foreign.kind if model.is_module else f"{foreign.kind}, {model.folder().parameters:,} parameters"
     longest = "" if foreign.longest is None else f" It reads up to {counted(foreign.longest, 'position')}."
-    reads = " ".join(filter(None, [plain(foreign.hint), READS[foreign.says]]))
+    reads = " ".join(filter(None, [READS[foreign.says], plain(foreign.hint)]))
     st.caption(f"**{plain(model.name)}**: {plain(said)}.{longest} {reads}")
 
 
@@ -184,5 +184,5 @@ READS = {
     "pair": "It reads a text, and its decoder reads another.",
     "picture": "It reads a picture, cut into patches: each is a token.",
     "tokens": "",
-    "token pair": "Its decoder reads others.",
+    "token pair": "Its encoder and its decoder read tokens of their own.",
 }

@@ -222,7 +222,7 @@ SAID = {
 UNSEEN = ("MambaForCausalLM", "RwkvForCausalLM", "FNetModel", "ReformerModel")
 REMARKS = {
     "SwinModel": "computed as 4 sequences, and the first is shown; it attends among 16 positions, and the input has 64",
-    "ViTMAEModel": "it attends among 5 positions, and the input has 17; they are numbered",
+    "ViTMAEModel": "it attends among 5 positions, and the input has 17; its positions are numbered",
     "CanineModel": "it attends among 4 positions, and the input has 13",
     "XGLMForCausalLM": "its 4 heads are computed as 4 sequences, and the first is shown",
 }
@@ -243,7 +243,7 @@ def test_a_model_shows_its_patterns_or_says_what_it_reads_and_which_of_its_parts
         folders.load(folders.look(tmp_path / "whole"))
     assert not PYTHONS.search(str(refused.value))
     exec(refused.value.code, {"model": model})  # what it says to type
-    named = re.findall(r"\((\w+Model|\w+ForCausalLM)\)", str(refused.value).partition("saved on its own")[2])
+    named = re.findall(r"\((\w+Model|\w+ForCausalLM)\)", str(refused.value).partition("saved on its own:")[2])
     parts = [folders.look(each) for each in tmp_path.iterdir() if each.name != "whole"]
     assert sorted(part.kind for part in parts) == sorted(named)
     for part in parts:
