@@ -178,17 +178,17 @@ def _imported() -> None:
     st.session_state.imported_open = opened.done()
     if not opened.done() or opened.exception() is not None:
         return
-    says = opened.result().says
+    foreign = opened.result()
+    says = foreign.says
     if says == "picture":
         _picture()
         return
-    texts = {"imported_input": "Token numbers" if says == "tokens" else "Input"}
-    if says == "pair":
+    texts = {"imported_input": "Token numbers" if foreign.hint else "Input"}
+    if says in ("pair", "token pair"):
         texts["imported_second"] = "The decoder reads"
     for field, label in texts.items():
         _typed(model, says, field, label)
-    most = f"Up to {opened.result().longest} tokens."
-    st.caption(f"{most} Whole numbers with blanks between them." if says == "tokens" else most)
+    st.caption(" ".join(filter(None, [f"Up to {foreign.longest} tokens.", plain(foreign.hint)])))
 
 
 def _typed(model: Imported, says: str, field: str, label: str) -> None:

@@ -119,8 +119,8 @@ def bring_in(typed: str) -> str:
 
     path = located(typed.strip()).resolve()
     look(path)
-    called = typed.strip() if not Path(typed).expanduser().is_dir() else path.name
-    called = shortened(called, LETTERS)
+    is_path = os.path.isdir(os.path.expanduser(typed.strip()))
+    called = shortened(path.name if is_path else typed.strip(), LETTERS)
     with _writing:
         book = _read()
         if (known := next((name for name, where in book.items() if where == str(path)), None)) is not None:
@@ -240,6 +240,7 @@ class Look:
     value_norms: dict[str, np.ndarray]
     """‖value‖ of each key, float [head, key], where values were seen."""
     unseen: tuple[str, ...]
+    """A sentence for each part that could not be seen, or is not over the input's own positions."""
     answer: Answer | None
     """None where the model returns what is neither logits nor an embedding."""
 
@@ -294,6 +295,8 @@ def look(
 
 
 def _looked(model: object, handed: Given, seen: Captured) -> Look:
+    from transformer.capturing.foreign.fitting import remarks
+    from transformer.capturing.foreign.wanted import heads
     from transformer.capturing.heads import attentions, modules
     from transformer.capturing.outputs import answer
     from transformer.capturing.record import CaptureError
@@ -303,7 +306,8 @@ def _looked(model: object, handed: Given, seen: Captured) -> Look:
         said = answer(seen.output, model)
     except CaptureError:
         said = None
-    return Look(handed, found, names, _norms(found, names, seen), seen.unseen, said)
+    unlike = remarks(seen, handed, heads(getattr(model, "config", None)))
+    return Look(handed, found, names, _norms(found, names, seen), (*seen.unseen, *unlike), said)
 
 
 def _norms(found: dict[str, Attention], names: dict[str, str], seen: Captured) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.models import imported
-from dashboard.models.imported import Imported, Look
+from dashboard.models.imported import Imported, Input, Look
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence
 from dashboard.server.streamlit_private import DeltaGenerator
@@ -44,7 +44,7 @@ def opened(model: Imported, title: DeltaGenerator) -> Foreign | None:
         found = waiting.ready(model.opened(), "Its weights are being read …")
     except Exception as error:  # whatever a stranger's model raises, the page stands
         title.title(f"{plain(model.name)} cannot be opened.", anchor=False)
-        st.error(sentence(plain(reason(error).rstrip("."))), icon=":material/error:")
+        refused(error)
         return None
     if found is None:
         title.title(f"{plain(model.name)} is being opened.", anchor=False)
@@ -66,11 +66,26 @@ def look(model: Imported, foreign: Foreign, title: DeltaGenerator) -> Look | Non
                 continue
             problem = error
         except Exception as error:  # the model is a stranger's
-            problem = UserError(f"the model stopped with an error on this input: {reason(error)}")
+            problem = UserError(
+                f"The model stopped with an error on this input. {_lacks(model, foreign, asked, error)}"
+            )
         break
     title.title(f"{plain(model.name)} is open, and shows no attention on this input.", anchor=False)
-    st.error(sentence(plain(str(problem).rstrip("."))), icon=":material/error:")
+    refused(problem)
     return None
+
+
+def refused(error: BaseException) -> None:
+    """Why a model cannot be opened or read, and what to type instead where there is code for it."""
+    st.error(sentence(plain(reason(error).strip().rstrip("."))), icon=":material/error:")
+    if code := getattr(error, "code", ""):
+        st.code(code, language="python", wrap_lines=True)
+
+
+def _lacks(model: Imported, foreign: Foreign, asked: Input, error: Exception) -> str:
+    from transformer.capturing.foreign.model import stopped
+
+    return stopped(foreign, imported.given(model, asked), error)
 
 
 def most(values: np.ndarray) -> float:

@@ -44,7 +44,7 @@ def choose(name: str) -> None:
 def asked(says: str) -> Input:
     """What the model is given: what was typed or uploaded, or a suggestion. `says` is what it reads."""
     view = session.settings()
-    text = view.imported_input or {"tokens": NUMBERS, "picture": ""}.get(says, TEXT)
+    text = view.imported_input or {"tokens": NUMBERS, "token pair": NUMBERS, "picture": ""}.get(says, TEXT)
     return Input(text, view.imported_second, st.session_state.get("imported_picture"))
 
 

@@ -22,12 +22,13 @@ import torch
 from safetensors import SafetensorError
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from transformer.capturing.foreign import Foreign, ForeignError, foreign
+from transformer.capturing.foreign import Foreign, ForeignError, contents, foreign
+from transformer.capturing.foreign.contents import TOKENIZERS, VOCABULARIES, Content
 from transformer.capturing.foreign.reading import MOST
-from transformer.capturing.foreign.tokenizers import HuggingFaceTokenizer
+from transformer.capturing.foreign.tokenizers import HuggingFaceTokenizer, NumberTokenizer, Tokenizer
 from transformer.foundation.checks import reason
 from transformer.foundation.foreign import open_tensors, read_record, shortened
-from transformer.foundation.regular_files import NotAFile, require_file
+from transformer.foundation.regular_files import NotAFile, open_file, require_file
 
 HOW = 'Models of Hugging Face need two libraries more: pip install "attention-lab[hf]".'
 FLOAT = 4
@@ -41,9 +42,8 @@ MOST_LAYERS = 1000
 SPARE = 64
 """Arrays that a model may have beyond twice those of its weights: several names may stand for one of them."""
 WEIGHTS = "model*.safetensors"
-TOKENIZERS = ("tokenizer.json", "tokenizer_config.json")
 PREPARATION = "preprocessor_config.json"
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+SAVE_TOKENIZER = "To type a text, save its tokenizer into the folder: tokenizer.save_pretrained(folder)."
 
 
 class FolderError(ForeignError):
@@ -122,38 +122,45 @@ def _lines(path: str) -> list[str]:
 
 def look(path: Path) -> Folder:
     """What lies in a folder as `save_pretrained` writes it. Raises FolderError with a sentence for whoever named it."""
-    name = shortened(str(path.name))
-    if not path.is_dir():
+    name = shortened(path.name or path.resolve().name or str(path))
+    if not os.path.isdir(path):
+        if os.path.isfile(path):
+            raise _refused(name, contents.of_file(path), f"“{name}” is a file. Type a folder.")
         raise FolderError(f"There is no folder “{name}”.")
+    if (path / "adapter_config.json").exists():
+        raise _refused(name, contents.of_folder(path))
     try:
         config = read_record(path / "config.json")
     except NotAFile as error:
         raise FolderError(f"The config.json of “{name}” cannot be read: {reason(error)}.") from None
     except OSError:
-        raise FolderError(f"“{name}” has no config.json that can be read: it is no folder of a model.") from None
+        otherwise = f"“{name}” has no config.json that can be read: it is no folder of a model."
+        raise _refused(name, contents.of_folder(path), otherwise) from None
     except ValueError as error:
         raise FolderError(f"The config.json of “{name}” cannot be read: {error}.") from None
-    if (path / "adapter_config.json").exists():
-        raise FolderError(f"“{name}” has an adapter of another model. Merge the two first: model.merge_and_unload().")
     if "auto_map" in config:
         raise FolderError(f"“{name}” brings code of its own, which would have to be run. That is not done here.")
     _require_files(path)
     kinds = config.get("architectures")
     if not (isinstance(kinds, list) and kinds and isinstance(kinds[0], str) and kinds[0].isidentifier()):
-        raise FolderError(f"The config.json of “{name}” does not say which architecture it is.")
+        otherwise = f"The config.json of “{name}” does not say which architecture it is."
+        raise _refused(name, None if "architectures" in config else contents.of_folder(path), otherwise)
     weights = sorted(path.glob(WEIGHTS))
     if not weights:
-        if any(next(path.glob(each), None) for each in PICKLES):
-            raise FolderError(
-                f"The weights of “{name}” are a pickle, which may run any program when it is read. Save them as "
-                "safetensors: model.save_pretrained(folder)."
-            )
-        raise FolderError(f"“{name}” has no weights: there is no model.safetensors, nor a part of one.")
+        otherwise = f"“{name}” has no weights: there is no model.safetensors, nor a part of one."
+        raise _refused(name, contents.of_files(path), otherwise)
     shapes = {name: shape for each in weights for name, shape in _shapes(each).items()}
     found = Folder(path, kinds[0], config, shapes)
     if found._count(LAYERS) > MOST_LAYERS:
         raise FolderError(f"The config.json of “{name}” says that it has more than {MOST_LAYERS} layers.")
     return found
+
+
+def _refused(name: str, content: Content | None, otherwise: str = "") -> FolderError:
+    """What somebody named, and what to do with it; other words where it cannot be told."""
+    if content is None:
+        return FolderError(otherwise)
+    return FolderError(f"“{name}” is {content.what}. {content.todo}", content.code)
 
 
 def _require_files(folder: Path) -> None:
@@ -179,8 +186,8 @@ def located(name: str) -> Path:
 
     Raises FolderError when there is neither.
     """
-    path = Path(name).expanduser()
-    if not name.strip() or path.is_dir() or not NAME.fullmatch(name):
+    path = Path(os.path.expanduser(name))
+    if not name.strip() or os.path.exists(path) or not NAME.fullmatch(name):
         return path
     if not available():
         raise FolderError(f"There is no folder “{shortened(name)}”. To look for it in the cache of Hugging Face: {HOW}")
@@ -203,8 +210,6 @@ def load(folder: Folder, tokens: int = MOST) -> Foreign:
     if not available():
         raise FolderError(HOW)
     _fits(folder.needed(tokens))
-    from transformers import AutoTokenizer
-
     kind = _class(folder.kind)
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with _loading("it"):
@@ -217,11 +222,45 @@ def load(folder: Folder, tokens: int = MOST) -> Foreign:
     if read["missing_keys"]:
         missing = shortened(min(read["missing_keys"]))
         raise FolderError(f"Its weights lack “{missing}”: it would be made up at random.")
-    tokenizer = None
-    if any((folder.path / name).exists() for name in TOKENIZERS):
-        with _loading("its tokenizer"):
-            tokenizer = HuggingFaceTokenizer(AutoTokenizer.from_pretrained(folder.path, **local))
-    return foreign(folder.name, model, tokenizer, _preparation(folder.path))
+    return foreign(folder.name, model, _tokenizer(folder.path), _preparation(folder.path))
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer in a folder; one of numbers that says why, where there is none that can be used."""
+    if not any(any(path.glob(name)) for name in TOKENIZERS):
+        return NumberTokenizer(todo=SAVE_TOKENIZER)
+    without = NumberTokenizer("The vocabulary of its tokenizer is not in the folder", SAVE_TOKENIZER)
+    from transformers import AutoTokenizer
+
+    try:
+        found = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # a stranger's files, and transformers raises anything
+        if not any(any(path.glob(name)) for name in VOCABULARIES):
+            return without
+        return NumberTokenizer(f"Its tokenizer cannot be loaded: {_why(path, error)}", SAVE_TOKENIZER)
+    # Where a class lacks its files, transformers makes a vocabulary up: of special tokens alone.
+    names = getattr(found, "vocab_files_names", {}).values()
+    return without if names and not any((path / name).exists() for name in names) else HuggingFaceTokenizer(found)
+
+
+def _why(path: Path, error: Exception) -> str:
+    """The library that a tokenizer needs and that is not here; else what transformers says."""
+    models = sorted(path.glob("*.model"))
+    needed = ["sentencepiece"] if models and _first_byte(models[0]) == b"\n" else ["tiktoken", "sentencepiece"]
+    missing = [name for name in needed if name in str(error).lower() or models]
+    missing = [name for name in missing if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"it needs the library {missing[0]}, which is not installed (pip install {missing[0]})"
+    return reason(error).rstrip(".")
+
+
+def _first_byte(path: Path) -> bytes:
+    """A line feed in a model of sentencepiece, whose first field is its pieces."""
+    try:
+        with open_file(path) as file:
+            return bytes(file.read(1))
+    except OSError:
+        return b""
 
 
 def _class(name: str) -> Any:

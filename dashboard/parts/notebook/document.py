@@ -21,7 +21,9 @@ from dashboard.components.registration import declared
 from dashboard.figures.head_focus import Subject, View, head_figure
 from dashboard.models.long_inputs import from_afar
 from dashboard.parts.head_focus import LONG, strongest
+from dashboard.parts.notebook.heads import remarks, seen_attentions
 from transformer.analysis.findings import Attention, Head
+from transformer.observation import Seen
 
 VERSION = 1
 """Of documents, as web/document/write.js counts them."""
@@ -42,6 +44,8 @@ class AllHeads:
     """Without one it is how many heads there are, on how many tokens."""
     unseen: Sequence[str] = ()
     """A sentence for each part of the model that could not be seen."""
+    remarks: Sequence[str] = ()
+    """Sentences on what is shown: which sequence of how many, and what of it is padding."""
     link: str = "pattern"
     """What the grid and the large head share their hovered cell by: another one for each that stands in one page."""
     dark: bool = False
@@ -97,6 +101,7 @@ class AllHeads:
             "terms": [],
             "parts": [
                 _words("heading", self.headline, "h1"),
+                *(_words("caption", sentence) for sentence in self.remarks),
                 *(_words("alert", sentence) for sentence in self.unseen),
                 {"columns": [{"width": width, "parts": parts} for width, parts in sides], "key": ""},
             ],
@@ -136,6 +141,15 @@ class AllHeads:
     @cached_property
     def _afar(self) -> dict[str, Attention]:
         return {site: from_afar(attention, LONG, words=True) for site, attention in self.attentions.items()}
+
+
+def all_heads(
+    seen: Seen, names: Sequence[str], sources: Sequence[str], sequence: int, *, title: str = "", dark: bool = False
+) -> AllHeads:
+    """The heads of what `observe` or `capture` returned, on one sequence of its batch. Raises UserError."""
+    found = seen_attentions(seen, names, sources, sequence)
+    unseen = getattr(seen, "unseen", ())
+    return AllHeads(found, title=title, unseen=unseen, remarks=remarks(seen, found, sequence), dark=dark)
 
 
 def _words(kind: str, text: str, tag: str = "p") -> dict[str, str]:

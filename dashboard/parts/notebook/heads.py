@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from torch import Tensor
 
 from dashboard.components.head_grid import heads_of
 from transformer.analysis import sample
+from transformer.analysis.accuracy.result import spans
 from transformer.analysis.findings import Attention, Head
 from transformer.capturing.heads import attentions
 from transformer.capturing.record import Captured
@@ -16,6 +18,8 @@ from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted, shortened
 from transformer.observation import Observation, Seen
 
+OF_HEADS = ("pattern", "mask", "scores")
+"""What is shown of an attention [batch, head, query, key], by the last words of its sites."""
 LONGEST_NAME = 80
 """Letters of a token's name that are written."""
 
@@ -24,28 +28,94 @@ class ShowError(UserError):
     """A sentence that says why heads cannot be shown."""
 
 
-def seen_attentions(seen: Seen, names: Sequence[str] = (), sources: Sequence[str] = ()) -> dict[str, Attention]:
-    """The attentions of what `observe` or `capture` returned, on the first sequence of its batch.
+def seen_attentions(
+    seen: Seen, names: Sequence[str] = (), sources: Sequence[str] = (), sequence: int = 0
+) -> dict[str, Attention]:
+    """The attentions of what `observe` or `capture` returned, on one sequence of its batch, counted from 0.
 
     `names` are the tokens that the predicting stack read, `sources` those of an encoder beside it; without them tokens
     are called by their numbers, or where those are not known by their places. Raises UserError where names do not fit,
-    and where no attention was seen.
+    where there is no such sequence, and where no attention was seen.
     """
     names, sources = _called(names, "names"), _called(sources, "sources")
-    if isinstance(seen, Observation):
-        read = names or _numbers(seen.tokens)
-        source = sources or (() if seen.source is None else _numbers(seen.source))
-        found = sample.attentions(seen, read, source)
-    elif isinstance(seen, Captured):
-        queries, keys = _counts(seen)
+    alone = _alone(seen, sequence)
+    if isinstance(alone, Observation):
+        read = names or _numbers(alone.tokens)
+        source = sources or (() if alone.source is None else _numbers(alone.source))
+        found = sample.attentions(alone, read, source)
+    else:
+        queries, keys = _counts(alone)
         if len(names) > queries:
             raise ShowError(f"There are {len(names)} names for {queries} tokens.")
-        found = attentions(seen, names or _places(queries), sources or (_places(keys) if seen.crossing else ()))
-    else:
-        raise ShowError(f"What is shown is what observe or capture returned, not {quoted(seen)}.")
+        found = attentions(alone, names or _places(queries), sources or (_places(keys) if alone.crossing else ()))
     for attention in found.values():
         _check(attention)
     return found
+
+
+def count_sequences(seen: Seen) -> int:
+    """Sequences of a batch; 1 where none was seen.
+
+    Attention by windows is computed as more of them, so it is the smallest number that any attention has.
+    """
+    if isinstance(seen, Observation):
+        return len(seen.tokens)
+    return min((len(seen[f"{name}.pattern"]) for name in seen.attentions()), default=1)
+
+
+def remarks(seen: Seen, found: Mapping[str, Attention], sequence: int = 0) -> tuple[str, ...]:
+    """Which sequence of how many is shown, and which of its tokens the masks treat as padding; nothing of a plain one.
+
+    A token is padding where no query of any layer may see it, and a query that may see no key is named too.
+    """
+    said = []
+    if (count := count_sequences(seen)) > 1:
+        others = f"from 0 to {count - 1}" if count > 2 else f"{1 - sequence}"
+        said.append(
+            f"Sequence {sequence} of a batch of {count} is shown. The argument sequence chooses another: {others}."
+        )
+    masks: dict[str, list[np.ndarray]] = {}
+    for head in heads_of(found):
+        if head.index == 0:
+            masks.setdefault(head.kind, []).append(found[head.site].mask)
+    for kind, layers in masks.items():
+        if len({layer.shape for layer in layers}) > 1 or not all(layer.any() for layer in layers):
+            continue
+        unseen, blind = (np.all([~layer.any(axis=axis) for layer in layers], axis=0) for axis in (0, 1))
+        if unseen.any():
+            said.append(f"In {kind} no query may see the {_at(unseen, 'key')}: the mask treats that as padding.")
+        if blind.any():
+            said.append(f"In {kind} the {_at(blind, 'query', 'queries')} may see no key.")
+    return tuple(said)
+
+
+def _at(which: np.ndarray, one: str, many: str = "") -> str:
+    """ "keys at 10 to 12"; places count from 1."""
+    word = one if which.sum() == 1 else many or f"{one}s"
+    return f"{word} at {spans([str(place + 1) for place in range(len(which))], which)}"
+
+
+def _alone(seen: Seen, sequence: int) -> Observation | Captured:
+    """One sequence of a batch, as a pass over it alone."""
+    if not isinstance(seen, Observation | Captured):
+        raise ShowError(f"What is shown is what observe or capture returned, not {quoted(seen)}.")
+    count = count_sequences(seen)
+    if isinstance(sequence, bool) or not isinstance(sequence, int) or not 0 <= sequence < count:
+        known = f"{count}, counted from 0 to {count - 1}" if count > 1 else "one, which is 0"
+        raise ShowError(f"There is no sequence {quoted(sequence)}: the batch has {known}.")
+    sites = dict(seen.sites)
+    for name in seen.attentions():
+        of_module = len(seen[f"{name}.pattern"])
+        first = sequence * of_module // count
+        for site in (f"{name}.{kind}" for kind in OF_HEADS):
+            if site in sites and len(sites[site]) == of_module:
+                sites[site] = sites[site][first:]
+    if isinstance(seen, Captured):
+        return replace(seen, sites=sites)
+    source = seen.source
+    return replace(
+        seen, sites=sites, tokens=seen.tokens[sequence:], source=source if source is None else source[sequence:]
+    )
 
 
 def head_named(name: str, known: Sequence[Head]) -> int:

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor, nn
 
-from dashboard.parts.notebook.document import AllHeads
-from dashboard.parts.notebook.heads import ShowError, clearest, head_named, seen_attentions
+from dashboard.parts.notebook.document import all_heads
+from dashboard.parts.notebook.heads import ShowError, clearest, head_named
 from transformer.capturing.capture import capture
 from transformer.foundation.foreign import quoted
 from transformer.network import Network
@@ -32,22 +32,23 @@ def show(
     names: Sequence[str] = (),
     *,
     sources: Sequence[str] = (),
+    sequence: int = 0,
     focus: str = "",
 ) -> HeadsWidget | go.Figure:
     """Show all heads in a notebook, and the one that is clicked large, without a server.
 
     `show(observation)` and `show(captured)` show what `observe` and `capture` returned; `show(model, tokens, names)`
     runs the model first, ours or any other. `names` are the tokens that the predicting stack read, `sources` those of
-    an encoder beside it. `focus` is the head that is large at first, "1.3"; without it, the one that decides most
-    clearly. Without anywidget it says how to get it, and returns that head alone. Raises UserError for what cannot be
-    shown.
+    an encoder beside it. `sequence` is that of a batch which is shown, counted from 0. `focus` is the head that is
+    large at first, "1.3"; without it, the one that decides most clearly. Without anywidget it says how to get it, and
+    returns that head alone. Raises UserError for what cannot be shown.
     """
     if not isinstance(seen, Seen):
         seen = _run(seen, tokens)
-    shown = AllHeads(seen_attentions(seen, names, sources), unseen=getattr(seen, "unseen", ()))
+    shown = all_heads(seen, names, sources, sequence)
     first = head_named(focus, shown.heads) if focus else clearest(shown.attentions)
     if find_spec("anywidget") is None:
-        print(HOW)
+        print(HOW, *shown.remarks, sep="\n")
         return shown.figure(first)
     from dashboard.parts.notebook.widget import HeadsWidget
 

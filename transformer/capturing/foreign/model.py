@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -10,20 +11,31 @@ from typing import Any
 import torch
 from torch import nn
 
+from transformer.capturing.capture import capture
+from transformer.capturing.foreign.fitting import unlike
 from transformer.capturing.foreign.pictures import Pictures
 from transformer.capturing.foreign.reading import MOST, Given, Pairs, Reader, Says, Texts
 from transformer.capturing.foreign.tokenizers import ForeignError, NumberTokenizer, Tokenizer
+from transformer.capturing.foreign.wanted import called, heads, is_theirs, lacking, parts
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import shortened
+from transformer.foundation.words import listed
 
 SIZES = ("vocab_size", "num_tokens", "n_vocab", "d_vocab")
 """How models name the number of tokens that they know."""
 LENGTHS = ("max_position_embeddings", "n_positions", "block_size", "max_seq_len", "context_length", "n_ctx")
 """How models name the most positions that they read."""
+HAND_OVER = "To type a text, hand over its tokenizer beside the model."
 STARTS = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
-TRIED = ("a", "0")
-"""Inputs with which a model is tried: the first that its tokenizer can read."""
-WHAT = {"text": "a text", "pair": "two texts", "picture": "a picture", "tokens": "token numbers"}
+TRIED = ("The king is dead, long live the king", "3 1 4 1 5 9 2 6 5 3 5 8 9", "a", "0")
+"""Inputs with which a model is tried, of those that it can read: some models want more than one token."""
+WHAT: Mapping[Says, str] = {
+    "text": "a text",
+    "pair": "two texts",
+    "picture": "a picture",
+    "tokens": "token numbers",
+    "token pair": "token numbers",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +53,13 @@ class Foreign:
 
     @property
     def says(self) -> Says:
-        """What it reads: a text; the two texts of an encoder-decoder; a picture; token numbers, without a tokenizer."""
+        """What it reads: a text; the two texts of an encoder-decoder; a picture; without a tokenizer token numbers."""
         return self.reader.says
+
+    @property
+    def hint(self) -> str:
+        """Why token numbers are typed and no text, and what to do to type one; empty where it is something else."""
+        return self.reader.hint
 
     @property
     def longest(self) -> int:
@@ -69,13 +86,18 @@ class Foreign:
 def foreign(
     name: str, model: nn.Module, tokenizer: Tokenizer | None = None, preparation: Mapping[str, Any] | None = None
 ) -> Foreign:
-    """A model with what it reads, by what it says of itself. It is put into evaluation mode and tried once.
+    """A model with what it reads, by what it says of itself. It is put into evaluation mode and tried.
 
     `preparation` is what a preprocessor_config.json holds. Raises ForeignError where it is not known what it reads, and
     where it cannot be called with that alone.
     """
-    made = Foreign(name, model.eval(), _reader(model, tokenizer or NumberTokenizer(), preparation or {}))
-    _try(made)
+    tokenizer, preparation = tokenizer or NumberTokenizer(todo=HAND_OVER), preparation or {}
+    try:
+        made = Foreign(name, model.eval(), _reader(model, tokenizer, preparation))
+        _try(made)
+    except ForeignError as error:
+        said, code = _parts(model, tokenizer, preparation)
+        raise type(error)(f"{error}{said}", code) from error.__cause__
     return made
 
 
@@ -86,7 +108,9 @@ def _reader(model: nn.Module, tokenizer: Tokenizer, preparation: Mapping[str, An
     if wanted == "pixel_values":
         return Pictures.of(model, preparation, device)
     if wanted != "input_ids":
-        raise ForeignError(f"It reads {quoted(wanted)}. Texts, token numbers and pictures can be read here.")
+        raise ForeignError(
+            f"It reads {called(shortened(wanted))}. What can be given here is a text, token numbers or a picture."
+        )
     longest = min(MOST, *_lengths(model))
     texts = Texts(tokenizer, _size(model), longest, device)
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in signature(model.forward).parameters:
@@ -123,17 +147,65 @@ def _lengths(model: nn.Module) -> list[int]:
     return [_number(model, LENGTHS) or MOST, *tables]
 
 
-@torch.no_grad()
-def _try(made: Foreign) -> None:
-    """Call it with a short input: what cannot be called is refused where it is opened."""
-    for text in TRIED:
+def _try(made: Foreign) -> bool:
+    """Capture it on a short input, and say whether attention was seen.
+
+    Raises ForeignError where it cannot be called, or what it computes is no pattern.
+    """
+    failed: tuple[Given, Exception] | None = None
+    for given in list(_readable(made)):
         try:
-            given = made.given(text)
-        except ForeignError:
+            seen = capture(made.model, *given.args, **given.named)
+        except Exception as error:  # it is somebody else's code
+            failed = given, error
+            continue
+        if name := unlike(seen, heads(getattr(made.model, "config", None))):
+            raise ForeignError(
+                f"What its {shortened(name)} computes is no matrix of queries and keys, as in attention with a sliding "
+                "window. It is not shown."
+            )
+        return bool(seen.attentions())
+    if failed is not None:
+        said = f"It cannot be called with {WHAT[made.says]} alone: it stops with an error. {stopped(made, *failed)}"
+        raise ForeignError(said.rstrip()) from failed[1]
+    return False
+
+
+def _readable(made: Foreign) -> Iterator[Given]:
+    """Inputs that it can read."""
+    for text in TRIED:
+        with suppress(ForeignError):
+            yield made.given(text)
+
+
+def stopped(made: Foreign, given: Given, error: Exception) -> str:
+    """What a model lacks that stopped on an input, in sentences; of own code also what it raised. It may be empty."""
+    raised = "" if is_theirs(made.model) else f"It raises {type(error).__name__}: {reason(error).rstrip('.')}."
+    return " ".join(filter(None, [lacking(made.model, given, error), raised]))
+
+
+def _parts(model: nn.Module, tokenizer: Tokenizer, preparation: Mapping[str, Any]) -> tuple[str, str]:
+    """A sentence with the parts of a model that can be opened on their own, and how they are saved; each is tried."""
+    found: dict[str, Foreign] = {}
+    for name, part in parts(model) if is_theirs(model) else []:
+        if any(name.startswith(f"{outer}.") for outer in found):
             continue
         try:
-            made.model(*given.args, **given.named)
-        except Exception as error:  # it is somebody else's code
-            what = WHAT[made.says]
-            raise ForeignError(f"It cannot be called with {what} alone: {reason(error)}") from error
-        return
+            one = Foreign(name, part, _reader(part, tokenizer, preparation))
+            if _try(one):
+                found[name] = one
+        except Exception:  # it is somebody else's code
+            continue
+    if not found:
+        return "", ""
+    names = listed([f"{name} ({one.kind})" for name, one in found.items()])
+    whose = "This part of it can be opened, saved" if len(found) == 1 else "These parts of it can be opened, each saved"
+    lines = []
+    for name, one in found.items():
+        folder = name.replace(".", "-")
+        lines.append(f'model.{name}.save_pretrained("{folder}")')
+        if one.says in ("text", "pair"):
+            lines.append(f'tokenizer.save_pretrained("{folder}")')
+        if one.says == "picture" and preparation:
+            lines.append(f'image_processor.save_pretrained("{folder}")')
+    return f" {whose} on its own: {names}.", "\n".join(lines)

@@ -25,6 +25,8 @@ BUILT_IN = "The picture is drawn by the program: a yellow sun in a blue sky over
 MOST_BYTES, MOST_PIXELS = 20 * 2**20, 50_000_000
 FRONT = {"cls_token": "CLS", "class_embedding": "CLS", "distillation_token": "DIST", "register_tokens": "REG"}
 """Parameters that are positions of their own in front of the patches, and what they are called."""
+BACK = {"detection_tokens": "DET"}
+"""The same behind the patches."""
 BILINEAR = 2
 
 
@@ -37,6 +39,8 @@ class Pictures:
     patch: tuple[int, int]
     front: tuple[str, ...]
     """Names of the positions in front of the patches: "CLS"."""
+    back: tuple[str, ...]
+    """Names of those behind them: "DET 1"."""
     channels: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -47,6 +51,7 @@ class Pictures:
     """Pillow's number of the way to resize."""
     device: torch.device
     says: Says = "picture"
+    hint: str = ""
 
     @classmethod
     def of(cls, model: nn.Module, preparation: Mapping[str, Any], device: torch.device) -> Pictures:
@@ -66,7 +71,7 @@ class Pictures:
             raise ForeignError("In its preprocessor_config.json a number is zero by which is divided or multiplied.")
         resample = preparation.get("resample", BILINEAR)
         found = cls(
-            size, patch, _front(model), channels, mean, std,
+            size, patch, _own(model, FRONT), _own(model, BACK), channels, mean, std,
             1.0 if preparation.get("do_rescale") is False else scale,
             resample if resample in range(6) else BILINEAR,
             device,
@@ -82,7 +87,7 @@ class Pictures:
 
     @property
     def longest(self) -> int:
-        return len(self.front) + math.prod(self.grid)
+        return len(self.front) + math.prod(self.grid) + len(self.back)
 
     def given(self, text: str = "", second: str = "", picture: bytes | None = None) -> Given:
         """A picture in a file's bytes, PNG or JPEG; without one, the built-in one. Raises ForeignError."""
@@ -94,7 +99,7 @@ class Pictures:
         pixels = values.permute(2, 0, 1)[None].to(self.device)
         rows, columns = self.grid
         patches = (f"{row}.{column}" for row in range(1, rows + 1) for column in range(1, columns + 1))
-        names = (*self.front, *patches)
+        names = (*self.front, *patches, *self.back)
         return Given((), {"pixel_values": pixels}, tuple(range(len(names))), names, picture=seen)
 
     def word(self, token: int) -> str:
@@ -154,11 +159,11 @@ def _numbers(
     return tuple(map(float, listed))
 
 
-def _front(model: nn.Module) -> tuple[str, ...]:
-    """The positions that a model puts in front of the patches, by the parameters that stand for them."""
+def _own(model: nn.Module, words: Mapping[str, str]) -> tuple[str, ...]:
+    """The positions that a model puts beside the patches, by the parameters that stand for them."""
     found = {name.rpartition(".")[2]: value for name, value in model.named_parameters()}
     names: list[str] = []
-    for parameter, word in FRONT.items():
+    for parameter, word in words.items():
         many = 0 if parameter not in found else found[parameter].shape[-2] if found[parameter].dim() > 1 else 1
         names += [word] if many == 1 else [f"{word} {number + 1}" for number in range(many)]
     return tuple(names)

@@ -12,8 +12,9 @@ from jaxtyping import UInt8
 
 from transformer.capturing.foreign.tokenizers import ForeignError, Tokenizer
 
-Says = Literal["text", "pair", "picture", "tokens"]
-"""What a model reads: a text; the two texts of an encoder-decoder; a picture; token numbers, without a tokenizer."""
+Says = Literal["text", "pair", "picture", "tokens", "token pair"]
+"""What a model reads: a text; the two texts of an encoder-decoder; a picture; without a tokenizer token numbers, or
+those of both."""
 MOST = 512
 """Positions of an input at most, whatever a model could read: what is kept of its heads grows with their square."""
 MOST_CHARACTERS = 100 * MOST
@@ -48,6 +49,10 @@ class Reader(Protocol):
     def longest(self) -> int:
         """Positions of an input at most."""
 
+    @property
+    def hint(self) -> str:
+        """Why token numbers are typed and no text, and what to do to type one; empty where it is something else."""
+
     def given(self, text: str, second: str = "", picture: bytes | None = None) -> Given:
         """An input made ready. Raises ForeignError with a sentence."""
 
@@ -71,6 +76,10 @@ class Texts:
     @property
     def says(self) -> Says:
         return self.tokenizer.says
+
+    @property
+    def hint(self) -> str:
+        return self.tokenizer.hint
 
     def given(self, text: str, second: str = "", picture: bytes | None = None) -> Given:
         tokens = self.read(text)
@@ -121,7 +130,14 @@ class Pairs:
     texts: Texts
     start: int
     """The token that the decoder reads first."""
-    says: Says = "pair"
+
+    @property
+    def says(self) -> Says:
+        return "pair" if self.texts.says == "text" else "token pair"
+
+    @property
+    def hint(self) -> str:
+        return self.texts.hint
 
     @property
     def longest(self) -> int:

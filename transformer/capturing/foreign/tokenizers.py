@@ -19,6 +19,13 @@ PIECE, WORD, PART = "##", "▁", "\N{REPLACEMENT CHARACTER}"
 class ForeignError(UserError):
     """A sentence that says why a model of others cannot be opened, or cannot read what it is given."""
 
+    def __init__(self, sentence: str, code: str = "") -> None:
+        super().__init__(sentence)
+        self.code = code
+        """What to type instead, in Python, where that is more than a sentence holds."""
+        if code:
+            self.add_note(code)
+
 
 class Tokenizer(Protocol):
     """Texts to token numbers and back."""
@@ -26,6 +33,10 @@ class Tokenizer(Protocol):
     @property
     def says(self) -> Literal["text", "tokens"]:
         """What is typed: a text, or token numbers."""
+
+    @property
+    def hint(self) -> str:
+        """Why token numbers are typed and no text, and what to do to type one; empty where it is a text."""
 
     @property
     def separators(self) -> frozenset[int]:
@@ -47,6 +58,7 @@ class HuggingFaceTokenizer:
 
     theirs: Any
     says: Literal["text"] = "text"
+    hint: str = ""
 
     @property
     def separators(self) -> frozenset[int]:
@@ -81,6 +93,7 @@ class PlainTokenizer:
 
     theirs: Any
     says: Literal["text"] = "text"
+    hint: str = ""
     separators: frozenset[int] = frozenset()
 
     def encode(self, text: str, *, bare: bool = False) -> list[int]:
@@ -103,19 +116,27 @@ class PlainTokenizer:
 
 @dataclass(frozen=True)
 class NumberTokenizer:
-    """For a model without a tokenizer: its tokens are typed as numbers."""
+    """For a model without a tokenizer that can be used: its tokens are typed as numbers."""
 
+    why: str = "It has no tokenizer"
+    todo: str = ""
+    """What to do to type a text, in sentences."""
     says: Literal["tokens"] = "tokens"
     separators: frozenset[int] = frozenset()
+
+    @property
+    def told(self) -> str:
+        return f"{self.why}, so it is given token numbers, as in 3 1 4."
+
+    @property
+    def hint(self) -> str:
+        return " ".join(filter(None, [self.told, self.todo]))
 
     def encode(self, text: str, *, bare: bool = False) -> list[int]:
         typed = text.replace(",", " ").split()
         wrong = next((each for each in typed if not (each.isascii() and each.isdecimal() and len(each) < 10)), None)
         if wrong is not None:
-            raise ForeignError(
-                "This model has no tokenizer, so it reads token numbers, as in “3 1 4”. "
-                f"“{shortened(wrong, LONGEST_NAME)}” is no token number."
-            )
+            raise ForeignError(f"“{shortened(wrong, LONGEST_NAME)}” is no token number. {self.told}")
         return [int(each) for each in typed]
 
     def decode(self, tokens: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from dashboard.models.imported import Imported, Look
 from dashboard.parts import imported as parts
 from dashboard.parts.head_focus import draw_head, of_head
 from dashboard.parts.heads import grid
-from dashboard.parts.prose import orientation, plain, show_code
+from dashboard.parts.prose import orientation, show_code
 from dashboard.parts.widgets import bound
 from dashboard.view import imported as view
 from dashboard.view import session
@@ -60,8 +60,7 @@ elif (foreign := parts.opened(chosen, title)) is not None:
         head = view.head(seen.heads, words.foremost(seen.heads, measured))
         with title, of_head("title"):
             st.title(words.headline(seen, measured, head), anchor=False)
-        for sentence in seen.unseen:
-            st.warning(plain(sentence), icon=":material/visibility_off:")
+        opening.unseen(seen)
         heads(chosen, seen, head, foreign.says)
         table.find_the_one(seen, measured, head)
         st.caption(words.LAWLESS)

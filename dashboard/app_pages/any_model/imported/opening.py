@@ -9,8 +9,9 @@ import streamlit as st
 
 from dashboard.models import imported
 from dashboard.models.cache import cached
-from dashboard.models.imported import LONGEST, Imported
-from dashboard.parts.prose import plain, sentence
+from dashboard.models.imported import LONGEST, Imported, Look
+from dashboard.parts.imported import refused
+from dashboard.parts.prose import plain
 from dashboard.parts.widgets import barred, controlled
 from dashboard.view import clicks, permission
 from dashboard.view import imported as view
@@ -42,6 +43,8 @@ fetched from anywhere, weights are read from safetensors only, and no code of th
 Attention is seen where the model calls `torch.nn.MultiheadAttention`, `F.scaled_dot_product_attention` or a softmax
 over the keys. Nothing in it is changed.
 """
+WARNED = 2
+"""Warnings that are shown one by one."""
 SIDE = 512
 """Rows of the matrices whose product tells how fast this machine is."""
 
@@ -68,8 +71,8 @@ def bring_in(model: Imported | None) -> None:
         )
         if typed and not why:
             _looked_at(typed)
-        if problem := st.session_state.pop("import_problem", ""):
-            st.error(plain(problem), icon=":material/error:")
+        if problem := st.session_state.pop("import_problem", None):
+            refused(problem)
         if model is not None and imported.is_brought_in(model.name):
             st.button(
                 f"Take “{plain(model.name)}” off the list",
@@ -89,7 +92,7 @@ def _looked_at(typed: str) -> None:
     try:
         folder = look(located(typed))
     except UserError as error:
-        st.error(sentence(plain(str(error).rstrip("."))), icon=":material/error:")
+        refused(error)
         return
     st.markdown(estimate(folder))
     st.button("Open it", on_click=_open, args=(typed,), type="primary", icon=":material/input:")
@@ -134,7 +137,7 @@ def _open(typed: str) -> None:
     try:
         view.choose(imported.bring_in(typed))
     except UserError as error:
-        st.session_state.import_problem = sentence(str(error).rstrip("."))
+        st.session_state.import_problem = error
         return
     st.session_state.import_typed = ""
     st.session_state.pop("taken_out", None)
@@ -147,7 +150,7 @@ def _take_out(name: str) -> None:
         st.session_state.taken_out = (name, imported.take_out(name))
         view.choose("")
     except UserError as error:
-        st.session_state.import_problem = sentence(str(error).rstrip("."))
+        st.session_state.import_problem = error
 
 
 def empty() -> None:
@@ -163,12 +166,23 @@ def facts(model: Imported, foreign: Foreign) -> None:
     """What the open model is, in a line."""
     said = foreign.kind if model.is_module else f"{foreign.kind}, {model.folder().parameters:,} parameters"
     longest = "" if foreign.longest is None else f" It reads up to {counted(foreign.longest, 'position')}."
-    st.caption(f"**{plain(model.name)}**: {plain(said)}.{longest} {READS[foreign.says]}")
+    reads = " ".join(filter(None, [READS[foreign.says], plain(foreign.hint)]))
+    st.caption(f"**{plain(model.name)}**: {plain(said)}.{longest} {reads}")
+
+
+def unseen(seen: Look) -> None:
+    """What of its attention could not be seen, or is not over the input's own positions; many are folded away."""
+    for sentence in seen.unseen[:WARNED]:
+        st.warning(plain(sentence), icon=":material/visibility_off:")
+    if more := seen.unseen[WARNED:]:
+        with st.expander(f"{counted(len(more), 'sentence')} more of this kind", icon=":material/visibility_off:"):
+            st.markdown("\n".join(f"- {plain(sentence)}" for sentence in more))
 
 
 READS = {
     "text": "It reads a text, cut by its own tokenizer.",
     "pair": "It reads a text, and its decoder reads another.",
     "picture": "It reads a picture, cut into patches: each is a token.",
-    "tokens": "It has no tokenizer, so it is given token numbers.",
+    "tokens": "",
+    "token pair": "Its encoder and its decoder read tokens of their own.",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server.roles import Visitor
 from dashboard.view import imported as view
 from dashboard.view.pages import PAGES
+from tests.kit.foreign import unusual
 from tests.kit.pages import figures, large_head, link, open_page, shown, words
 
 NAMES = ("small-bert", "small-gpt2", "small-llama", "small-t5", "small-vit")
@@ -123,6 +125,55 @@ def test_what_cannot_be_opened_is_one_sentence() -> None:
         assert not app.exception
         (error,) = app.error
         assert sentence in shown(error.value)
+
+
+def test_what_is_said_of_a_folder_comes_with_the_code_to_type(tmp_path: Path) -> None:
+    told = {"peft_type": "LORA", "base_model_name_or_path": "<b>*base*</b>", "task_type": "CAUSAL_LM"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(told))
+    app = open_page("imported")
+    app.text_input(key="control-import").set_value(str(tmp_path)).run()
+    (error,) = app.error
+    assert "is an adapter (LORA) of “<b>*base*</b>”, without that model’s own weights." in shown(error.value)
+    assert "<b>" not in error.value.replace(r"\<b\>", "")
+    assert any("merge_and_unload()" in each.value for each in app.code)
+
+
+@pytest.mark.parametrize(("name", "decoder"), [("small-gpt2", False), ("small-t5", True)])
+def test_without_a_tokenizer_it_opens_on_token_numbers_and_says_how_to_type_a_text(
+    name: str, decoder: bool, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(models / name, tmp_path / name, ignore=shutil.ignore_patterns("tokenizer*"))
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path))
+    app = open_page("imported", imported=name)
+    assert not app.error
+    assert app.text_area(key="control-imported_input").value == view.NUMBERS
+    fields = [each.label for each in app.text_area]
+    assert fields == ["Token numbers", "The decoder reads"][: 1 + decoder]
+    hint = "It has no tokenizer, so it is given token numbers, as in 3 1 4. To type a text, save its tokenizer into"
+    assert any(hint in shown(each.value) for each in app.sidebar.caption)
+    app.text_area(key="control-imported_input").set_value("the king").run()
+    (error,) = app.error
+    assert shown(error.value).startswith("“the” is no token number. It has no tokenizer, so")
+    assert app.text_area(key="control-imported_input").value == "the king"
+
+
+def test_a_model_of_two_towers_says_which_of_its_parts_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unusual.saved("CLIPModel", tmp_path / "clip")
+    unusual.saved("SwinModel", tmp_path / "swin")
+    unusual.saved("BertForMultipleChoice", tmp_path / "choice")
+    monkeypatch.setenv("ATTENTION_LAB_MODELS", str(tmp_path))
+    app = open_page("imported", imported="clip")
+    (error,) = app.error
+    assert "It also reads pixel_values." in shown(error.value)
+    assert 'model.vision_model.save_pretrained("vision_model")' in app.code[0].value
+    app = open_page("imported", imported="swin")
+    assert not app.error
+    assert "computed as 4 sequences, and the first is shown" in said(app)
+    app = open_page("imported", imported="choice")
+    (error,) = app.error
+    assert shown(error.value).startswith("The model stopped with an error on this input. It can also be given")
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,51 @@ def test_what_could_not_be_seen_is_said(tmp_path: Path) -> None:
     assert "other (Attention2)" in alert
 
 
+@pytest.mark.parametrize("sequence", [0, 1, 2])
+def test_each_sequence_of_a_batch_is_shown_when_it_is_asked_for(sequence: int, tmp_path: Path) -> None:
+    """Of ours, of somebody else's, and of two stacks: as if it had been read alone."""
+    tokens, source = tokens_of(3, 6), tokens_of(3, 4, 1)
+    torch.manual_seed(0)
+    ours, theirs, two = small(), Theirs(), small("encoder-decoder")
+    for batch, alone in (
+        (observe(ours, tokens), observe(ours, tokens[[sequence]])),
+        (capture(theirs, tokens), capture(theirs, tokens[[sequence]])),
+        (observe(two, tokens, source=source), observe(two, tokens[[sequence]], source=source[[sequence]])),
+    ):
+        path = dashboard.to_html(batch, tmp_path / "batch.html", sequence=sequence)
+        _, figures, _ = grid_and_heads(path)
+        _, expected, _ = grid_and_heads(dashboard.to_html(alone, tmp_path / "alone.html"))
+        for figure, one in zip(figures, expected, strict=True):
+            np.testing.assert_allclose(numbers(figure["data"][0]), numbers(one["data"][0]), atol=1e-6)
+            assert figure["layout"]["meta"]["tokens"] == one["layout"]["meta"]["tokens"]
+        assert f"Sequence {sequence} of a batch of 3 is shown." in captions(path)[0]
+        assert not captions(tmp_path / "alone.html")
+
+
+def captions(path: Path) -> list[str]:
+    """What stands under the heading in small letters."""
+    return [part["words"] for part in written(path)["parts"] if part.get("kind") == "caption"]
+
+
+def test_what_a_mask_treats_as_padding_is_named(tmp_path: Path) -> None:
+    """On the right no query sees it; on the left of a causal model its queries see nothing either."""
+    query, key, value = torch.randn(3, 2, 2, 5, 4)
+    right, left = torch.ones(2, 5, 5, dtype=torch.bool), torch.ones(5, 5, dtype=torch.bool).tril().repeat(2, 1, 1)
+    right[1, :, 3:] = False
+    left[1, :, :1] = False
+    for mask, told in (
+        (right, ["In encoder self-attention no query may see the keys at 4 and 5: the mask treats that as padding."]),
+        (left, ["In decoder self-attention no query may see the key at 1: the mask treats that as padding.",
+                "In decoder self-attention the query at 1 may see no key."]),
+    ):  # fmt: skip
+        attend = torch.nn.functional.scaled_dot_product_attention
+        seen = capture(attend, query, key, value, attn_mask=mask[:, None])
+        dashboard.to_html(seen, tmp_path / "padded.html", sequence=1)
+        assert captions(tmp_path / "padded.html")[1:] == [f"<p>{each}</p>" for each in told]
+        dashboard.to_html(seen, tmp_path / "padded.html")
+        assert len(captions(tmp_path / "padded.html")) == 1
+
+
 def test_light_and_dark_have_their_own_colours(tmp_path: Path) -> None:
     seen = observe(small(), tokens_of(1, 6))
     light, dark = (written(dashboard.to_html(seen, tmp_path / "x.html", dark=dark)) for dark in (False, True))
@@ -196,6 +241,9 @@ def test_light_and_dark_have_their_own_colours(tmp_path: Path) -> None:
         ({"names": ["a"]}, "1 names for the 6 queries of decoder.0.self_attention"),
         ({"names": "abcdef"}, "names are a list of texts, one a token"),
         ({"names": [1, 2, 3, 4, 5, 6]}, "names are a list of texts"),
+        ({"sequence": 1}, "There is no sequence 1: the batch has one, which is 0."),
+        ({"sequence": -1}, "There is no sequence -1: the batch has one"),
+        ({"sequence": "first"}, "There is no sequence 'first': the batch has one"),
         ({"focus": "9.9<script>"}, "There is no head “9.9<script>”; there are 8, from 0.0 to 1.3"),
     ],
 )

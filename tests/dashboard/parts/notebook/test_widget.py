@@ -110,7 +110,9 @@ def test_without_anywidget_one_head_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(showing, "find_spec", lambda name: None)
-    figure = dashboard.show(observe(small(), tokens_of(1, 6)), focus="1.1")
+    figure = dashboard.show(observe(small(), tokens_of(2, 6)), focus="1.1", sequence=1)
     assert isinstance(figure, go.Figure)
     assert figure.layout.meta["head"]["name"] == "decoder.1.self_attention.1"
-    assert 'pip install "attention-lab[notebook]"' in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert 'pip install "attention-lab[notebook]"' in printed
+    assert "Sequence 1 of a batch of 2 is shown. The argument sequence chooses another: 0." in printed

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
+import transformers
 from torch import nn
 
+from tests.kit.foreign import unusual
 from tests.kit.foreign.folders import KINDS, made, saved
 from transformer import capture
 from transformer.capturing import folders
 from transformer.capturing.foreign import Foreign, ForeignError, foreign
+from transformer.capturing.foreign.fitting import remarks
+from transformer.capturing.foreign.model import stopped
 from transformer.capturing.foreign.tokenizers import PlainTokenizer
+from transformer.capturing.foreign.wanted import heads
+from transformer.capturing.heads import attentions
+from transformer.capturing.record import CaptureError
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +35,7 @@ def reads(kind: str) -> str:
     if config in ("ViTConfig", "DeiTConfig", "Dinov2WithRegistersConfig"):
         return "picture"
     if config in ("T5Config", "BartConfig"):
-        return "pair"
+        return "token pair" if tokenizer is None else "pair"
     return "tokens" if tokenizer is None else "text"
 
 
@@ -135,10 +146,28 @@ def test_what_cannot_be_called_with_that_alone_is_refused_when_it_is_opened() ->
     class Speech(nn.Linear):
         main_input_name = "input_values"
 
-    with pytest.raises(ForeignError, match=r"^It cannot be called with token numbers alone: .*missing 1 required"):
+    wants = r"^It cannot be called with token numbers alone: .* It also reads more\. .* It raises TypeError: "
+    with pytest.raises(ForeignError, match=wants):
         foreign("needy", Needy())
-    with pytest.raises(ForeignError, match=r"^It reads 'input_values'\. Texts, token numbers and pictures can"):
+    with pytest.raises(ForeignError, match=r"^It reads input_values \(sound\)\. What can be given here is a text"):
         foreign("speech", Speech(2, 2))
+
+
+def test_a_model_that_wants_more_than_one_token_is_opened() -> None:
+    """Or no more than one: inputs of several lengths are tried."""
+
+    class Counts(nn.Module):
+        def __init__(self, least: int, most: int) -> None:
+            super().__init__()
+            self.table, self.least, self.most = nn.Embedding(20, 4), least, most
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            if not self.least <= tokens.shape[1] <= self.most:
+                raise IndexError("out of bounds")
+            found: torch.Tensor = self.table(tokens)
+            return found
+
+    assert foreign("long", Counts(4, 99)).says == foreign("short", Counts(1, 1)).says == "tokens"
 
 
 def test_a_decoder_must_know_how_it_begins() -> None:
@@ -165,3 +194,96 @@ def test_a_model_of_anybodys_says_its_sizes_in_one_of_several_ways() -> None:
     named = foreign("named", Plain(num_tokens=10, max_seq_len=3))
     refused(named, "0 to 9", "10")
     refused(named, "There are 4 tokens, and at most 3 fit", "1 2 3 4")
+
+
+# --- models that want something else, or attend in a way of their own
+
+SAID = {
+    "CLIPModel": r"also reads pixel_values\. .* text_model \(CLIPTextModel\) and vision_model \(CLIPVisionModel\)\.",
+    "SiglipModel": r"also reads pixel_values\. .* text_model \(SiglipTextModel\) and vision_model",
+    "Siglip2Model": r"also reads pixel_values\. .* text_model \(Siglip2TextModel\)\.",
+    "Siglip2VisionModel": "does not say how it cuts a picture into patches",
+    "CLIPSegForImageSegmentation": r"also reads pixel_values\. .* clip\.text_model \(.*\) and clip\.vision_model \(",
+    "BlipForConditionalGeneration": r"how it cuts .* vision_model \(BlipVisionModel\) and text_decoder \(",
+    "Blip2ForConditionalGeneration": r"how it cuts .* vision_model \(.*\) and language_model \(OPTForCausalLM\)\.",
+    "VisionEncoderDecoderModel": r"how it cuts .* encoder \(ViTModel\) and decoder \(GPT2LMHeadModel\)\.",
+    "WhisperForConditionalGeneration": r"^It reads input_features \(sound\)\. What can be given here is",
+    "Wav2Vec2Model": r"^It reads input_values \(sound\)\.",
+    "ViltModel": "also reads pixel_values and image_embeds",
+    "LxmertModel": "also reads visual_feats",
+    "VideoMAEModel": "cannot be called with a picture alone: .* It can also be given bool_masked_pos.",
+    "TimesFmModelForPrediction": r"^It reads past_values \(numbers in time\)",
+    "PatchTSTModel": r"^It reads past_values \(numbers in time\)",
+    "PerceiverModel": "^It reads inputs. What can be given here is",
+    "SegformerModel": "does not say how it cuts a picture into patches",
+    "LongformerModel": r"^What its encoder\.layer\.0\.attention\.self computes is no matrix of queries and keys",
+    "LEDForConditionalGeneration": "computes is no matrix of queries and keys",
+}
+UNSEEN = ("MambaForCausalLM", "RwkvForCausalLM", "FNetModel", "ReformerModel")
+REMARKS = {
+    "SwinModel": "computed as 4 sequences, and the first is shown; it attends among 16 positions, and the input has 64",
+    "ViTMAEModel": "it attends among 5 positions, and the input has 17; its positions are numbered",
+    "CanineModel": "it attends among 4 positions, and the input has 13",
+    "XGLMForCausalLM": "its 4 heads are computed as 4 sequences, and the first is shown",
+}
+PYTHONS = re.compile(r"NoneType|object has no|unpack|argument|Error\b|invalid|out of bounds")
+
+
+@pytest.mark.daily(13)
+@pytest.mark.parametrize("kind", unusual.KINDS)
+def test_a_model_shows_its_patterns_or_says_what_it_reads_and_which_of_its_parts_can_be_opened(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = unusual.saved(kind, tmp_path / "whole")
+    if kind not in SAID:
+        shown(kind, tmp_path / "whole")
+        return
+    with pytest.raises(ForeignError, match=SAID[kind]) as refused:
+        folders.load(folders.look(tmp_path / "whole"))
+    assert not PYTHONS.search(str(refused.value))
+    exec(refused.value.code, {"model": model})  # what it says to type
+    named = re.findall(r"\((\w+Model|\w+ForCausalLM)\)", str(refused.value).partition("saved on its own:")[2])
+    parts = [folders.look(each) for each in tmp_path.iterdir() if each.name != "whole"]
+    assert sorted(part.kind for part in parts) == sorted(named)
+    for part in parts:
+        shown(part.kind, part.path)
+
+
+def shown(kind: str, folder: Path) -> None:
+    """What a folder's model attends to: every pattern has the heads that its config says, and shares of one."""
+    one = folders.load(folders.look(folder))
+    given = one.given("" if one.says == "picture" else "3 1 4 1 5 9 2 6 5 3 5 8 9")
+    seen = capture(one.model, *given.args, **given.named)
+    if kind in UNSEEN:
+        with pytest.raises(CaptureError, match=r"^No attention was seen in this model"):
+            attentions(seen, given.names)
+        return
+    counts = heads(one.model.config)
+    found = attentions(seen, given.names, given.sources)
+    for each in found.values():
+        np.testing.assert_allclose(each.pattern.sum(-1), 1, atol=1e-5)
+    said = " ".join(remarks(seen, given, counts))
+    assert re.search(REMARKS.get(kind, "^$"), said)
+    if kind != "XGLMForCausalLM":
+        assert {len(each.pattern) for each in found.values()} <= set(counts)
+
+
+def test_what_a_model_lacks_that_stops_on_an_input_is_told_without_its_librarys_words() -> None:
+    """It reads texts side by side [1, text, position], and one token of one text is as good."""
+    one = foreign("choice", transformers.BertForMultipleChoice(unusual.STOPS["BertForMultipleChoice"]()))
+    given = one.given("3 1 4 1 5")
+    with pytest.raises(RuntimeError) as stops:
+        capture(one.model, *given.args)
+    said = stopped(one, given, stops.value)
+    assert said == "It can also be given attention_mask, token_type_ids, position_ids and inputs_embeds."
+
+
+def test_positions_that_are_no_patch_are_named_where_they_stand() -> None:
+    """YOLOS reads its detection tokens behind the patches."""
+    torch.manual_seed(0)
+    one = foreign("yolos", transformers.YolosModel(unusual.KINDS["YolosModel"]()))
+    names = one.given().names
+    assert (names[0], names[1], names[16:]) == ("CLS", "1.1", ("4.4", "DET 1", "DET 2", "DET 3"))
+    given = one.given()
+    assert not remarks(capture(one.model, **given.named), given, (4,))
