@@ -2,9 +2,9 @@
 
 Models with random weights: GPT-2 by Hugging Face's transformers, PyTorch's encoder, and a decoder that calls PyTorch's
 fused attention, or writes it out, or keeps its heads in the batch: there a pattern is followed until it weighs values,
-and what it weighed until heads are joined. Each is called plainly and captured; GPT-2 is asked for its attentions as well, by its own
-`output_attentions=True`, which needs the eager kernel. All this in turns within the same minute, so that a busy
-neighbour slows all alike; ratios are taken turn by turn. --save writes CAPTURE.md.
+and what it weighed until heads are joined. Each is called plainly and captured; GPT-2 is asked for its attentions as
+well, by its own `output_attentions=True`, which needs the eager kernel. All this in turns within the same minute, so
+that a busy neighbour slows all alike; ratios are taken turn by turn. --save writes CAPTURE.md.
 """
 
 from __future__ import annotations

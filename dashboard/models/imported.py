@@ -296,7 +296,6 @@ def look(
 
 def _looked(model: object, handed: Given, seen: Captured) -> Look:
     from transformer.capturing.foreign.fitting import remarks
-    from transformer.capturing.foreign.wanted import heads
     from transformer.capturing.heads import attentions, modules
     from transformer.capturing.outputs import answer
     from transformer.capturing.record import CaptureError
@@ -306,8 +305,8 @@ def _looked(model: object, handed: Given, seen: Captured) -> Look:
         said = answer(seen.output, model)
     except CaptureError:
         said = None
-    unlike = remarks(seen, handed, heads(getattr(model, "config", None)))
-    return Look(handed, found, names, _norms(found, names, seen), (*seen.unseen, *unlike), said)
+    unlike = (*seen.unseen, *seen.remarks, *remarks(seen, handed))
+    return Look(handed, found, names, _norms(found, names, seen), unlike, said)
 
 
 def _norms(found: dict[str, Attention], names: dict[str, str], seen: Captured) -> dict[str, np.ndarray]:

@@ -171,7 +171,7 @@ class _Origins:
         return found
 
     def table(self, rows: Tensor, groups: Letters) -> tuple[list[int], np.ndarray] | None:
-        """The weighings in rows of labels, and [row, head, 2], which of them and which group; None where rows differ."""
+        """The weighings in rows of labels, and [row, head, 2]: which of them, which group; None where rows differ."""
         sizes = self.weighing.sizes
         shape = [sizes[each] for each in groups]
         parts: list[int] = []

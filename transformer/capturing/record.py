@@ -248,7 +248,7 @@ class Notes:
 
     def unseen(self) -> tuple[str, ...]:
         """What was met and could not be seen; then the outermost modules that look as if they attended, unseen."""
-        words = [f"{_listed(names)}: {why}." for why, names in self._by_reason().items()]
+        words = [f"{some_of(names)}: {why}." for why, names in self._by_reason().items()]
         met = {*self.calls, *self.missed, *(layer.module for layer in self.layers)}
         met |= {self._name(part.module) for layer in self.layers for part in layer.layout.parts}
         silent: list[str] = []
@@ -314,7 +314,7 @@ def _is_scripted(module: nn.Module) -> bool:
     return isinstance(module, torch.jit.ScriptModule)
 
 
-def _listed(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
     """The first few of many names."""
     first, more = names[:LISTED], len(names) - LISTED
     return f"{', '.join(first)} and {more} more" if more > 0 else listed(first)

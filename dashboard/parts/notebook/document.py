@@ -149,7 +149,8 @@ def all_heads(
     """The heads of what `observe` or `capture` returned, on one sequence of its batch. Raises UserError."""
     found = seen_attentions(seen, names, sources, sequence)
     unseen = getattr(seen, "unseen", ())
-    return AllHeads(found, title=title, unseen=unseen, remarks=remarks(seen, found, sequence), dark=dark)
+    said = (*getattr(seen, "remarks", ()), *remarks(seen, found, sequence))
+    return AllHeads(found, title=title, unseen=unseen, remarks=said, dark=dark)
 
 
 def _words(kind: str, text: str, tag: str = "p") -> dict[str, str]:

@@ -12,11 +12,10 @@ import torch
 from torch import nn
 
 from transformer.capturing.capture import capture
-from transformer.capturing.foreign.fitting import unlike
 from transformer.capturing.foreign.pictures import Pictures
 from transformer.capturing.foreign.reading import MOST, Given, Pairs, Reader, Says, Texts
 from transformer.capturing.foreign.tokenizers import ForeignError, NumberTokenizer, Tokenizer
-from transformer.capturing.foreign.wanted import called, heads, is_theirs, lacking, parts
+from transformer.capturing.foreign.wanted import called, is_theirs, lacking, parts
 from transformer.foundation.checks import reason
 from transformer.foundation.foreign import shortened
 from transformer.foundation.words import listed
@@ -150,7 +149,7 @@ def _lengths(model: nn.Module) -> list[int]:
 def _try(made: Foreign) -> bool:
     """Capture it on a short input, and say whether attention was seen.
 
-    Raises ForeignError where it cannot be called, or what it computes is no pattern.
+    Raises ForeignError where it cannot be called.
     """
     failed: tuple[Given, Exception] | None = None
     for given in list(_readable(made)):
@@ -159,11 +158,6 @@ def _try(made: Foreign) -> bool:
         except Exception as error:  # it is somebody else's code
             failed = given, error
             continue
-        if name := unlike(seen, heads(getattr(made.model, "config", None))):
-            raise ForeignError(
-                f"What its {shortened(name)} computes is no matrix of queries and keys, as in attention with a sliding "
-                "window. It is not shown."
-            )
         return bool(seen.attentions())
     if failed is not None:
         said = f"It cannot be called with {WHAT[made.says]} alone: it stops with an error. {stopped(made, *failed)}"

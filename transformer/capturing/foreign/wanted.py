@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -74,17 +74,3 @@ def _theirs(model: nn.Module) -> list[tuple[str, Any]]:
 def called(name: str) -> str:
     """An input by its name, and what it is where that is known: "input_values (sound)"."""
     return f"{name} ({SENSES[name]})" if name in SENSES else name
-
-
-def heads(config: Any) -> Collection[int]:
-    """How many heads a config says that attention has, in whichever of its layers and parts."""
-    to_dict = getattr(config, "to_dict", None)
-    return _counts(to_dict()) if callable(to_dict) else ()
-
-
-def _counts(told: Any, name: str = "") -> set[int]:
-    if isinstance(told, dict):
-        return {count for key, value in told.items() for count in _counts(value, str(key))}
-    if isinstance(told, list | tuple):
-        return {count for value in told for count in _counts(value, name)}
-    return {told} if isinstance(told, int) and re.search(r"heads?$", name) else set()

@@ -170,7 +170,7 @@ def test_a_model_of_two_towers_says_which_of_its_parts_can_be_opened(
     assert 'model.vision_model.save_pretrained("vision_model")' in app.code[0].value
     app = open_page("imported", imported="swin")
     assert not app.error
-    assert "computed as 4 sequences, and the first is shown" in said(app)
+    assert "attention within 4 blocks, windows or frames of the input" in said(app)
     app = open_page("imported", imported="choice")
     (error,) = app.error
     assert shown(error.value).startswith("The model stopped with an error on this input. It can also be given")
