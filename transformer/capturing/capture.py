@@ -27,8 +27,9 @@ def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
 
     Ours are seen by their trace. Models of Hugging Face's transformers are asked by its attention interface, whichever
     of its kernels they use. Anything else is seen where it calls `torch.nn.functional.scaled_dot_product_attention`,
-    `torch.nn.MultiheadAttention` (so also `nn.TransformerEncoder` and `nn.TransformerDecoder`), or a softmax over the
-    last of four axes. Nothing is patched. A module is run in evaluation mode, and left in the mode it was in, with the
+    `torch.nn.MultiheadAttention` (so also `nn.TransformerEncoder` and `nn.TransformerDecoder`), or
+    `flex_attention`, and where what comes out of a softmax weighs values (`following.py`), however its axes lie. What
+    `torch.compile` compiled runs as it was written meanwhile. Nothing is patched. A module is run in evaluation mode, and left in the mode it was in, with the
     attention it had, also after an exception. Others may capture other models at the same time; two captures of one
     model wait for each other.
 
