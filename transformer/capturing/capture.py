@@ -27,11 +27,11 @@ def capture(model: Callable[..., Any], *inputs: Any, **named: Any) -> Captured:
 
     Ours are seen by their trace. Models of Hugging Face's transformers are asked by its attention interface, whichever
     of its kernels they use. Anything else is seen where it calls `torch.nn.functional.scaled_dot_product_attention`,
-    `torch.nn.MultiheadAttention` (so also `nn.TransformerEncoder` and `nn.TransformerDecoder`), or
-    `flex_attention`, and where what comes out of a softmax weighs values (`following.py`), however its axes lie. What
-    `torch.compile` compiled runs as it was written meanwhile. Nothing is patched. A module is run in evaluation mode, and left in the mode it was in, with the
-    attention it had, also after an exception. Others may capture other models at the same time; two captures of one
-    model wait for each other.
+    `torch.nn.MultiheadAttention` (so also `nn.TransformerEncoder` and `nn.TransformerDecoder`) or `flex_attention`, and
+    where what comes out of a softmax weighs values (`following.py`), however its axes lie. Nothing is patched. What
+    `torch.compile` compiled runs as it was written meanwhile. A module is run in evaluation mode, and left in the mode
+    it was in, with the attention it had, also after an exception. Others may capture other models at the same time; two
+    captures of one model wait for each other.
 
     What it returns is, bit for bit, what it returns without capture where the kernels are the same. They are not where
     a Hugging Face model uses another than the eager one, and where PyTorch has a fast path for a whole encoder layer:

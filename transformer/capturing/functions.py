@@ -7,7 +7,8 @@ was asked for, or as a change asks (`changes.py`), and looks at what it was give
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from inspect import signature
 from typing import Any
 
@@ -167,8 +168,9 @@ _MULTI_HEAD = signature(functional.multi_head_attention_forward)
 
 
 def _multi_head(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-    """PyTorch's multi-head attention in one function; it is asked once more, for the pattern alone.
+    """PyTorch's multi-head attention in one function, which may keep its pattern to itself: it is computed beside it.
 
+    With keys that are none of the sequence's it is asked once more, for the pattern alone.
     It joins its heads itself: one is removed by what W_O makes of it.
     """
     asked = _MULTI_HEAD.bind(*args, **kwargs)
@@ -188,12 +190,13 @@ def _multi_head(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> tupl
         nothing = given["out_proj_bias"]
         rows = call.blind.view(-1, *(1,) * (result.dim() - 1))
         result = torch.where(rows, result.new_zeros(()) if nothing is None else nothing, result)
-    given.update(training=False, need_weights=True, average_attn_weights=False)
-    pattern: Tensor = attend(*asked.args, **asked.kwargs)[1]
-    found = {"pattern": of_four(pattern[None] if pattern.dim() == 3 else pattern)}
-    if not own_keys:
-        found["pattern"] = call.rows(found["pattern"])
-        found = _projected(given) | found
+    if own_keys:
+        given.update(training=False, need_weights=True, average_attn_weights=False)
+        pattern: Tensor = attend(*asked.args, **asked.kwargs)[1]
+        found = {"pattern": of_four(pattern[None] if pattern.dim() == 3 else pattern)}
+    else:
+        found = _projected(given)
+        found["pattern"] = call.rows(_masked(given, found["scores"]).softmax(dim=-1))
         found["z"] = call.heads(found["pattern"] @ found["value"])
         found |= _allowed(given, found["pattern"])
     notes.write(call, **found)
@@ -208,20 +211,27 @@ def _same(query: Tensor, key: Tensor) -> bool:
     return query is key or (query.shape == key.shape and torch.equal(query, key))
 
 
+def _masked(
+    given: Mapping[str, Any], scores: Float[Tensor, "batch head query key"]
+) -> Float[Tensor, "batch head query key"]:
+    """Scores as softmax reads them: minus infinity where a mask forbids, and what masks of numbers add."""
+    for mask in _spread(given, scores):
+        scores = scores.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    return scores
+
+
+def _spread(given: Mapping[str, Any], pattern: Float[Tensor, "batch head query key"]) -> Iterator[Tensor]:
+    """The masks of multi-head attention, in which True forbids, so that they spread to a pattern's shape."""
+    if (mask := given["attn_mask"]) is not None:
+        yield mask.reshape(-1, *(pattern.shape[1:] if mask.dim() == 3 else (1, *mask.shape)))
+    if (padding := given["key_padding_mask"]) is not None:
+        yield padding.reshape(-1, 1, 1, pattern.shape[-1])
+
+
 def _allowed(given: Mapping[str, Any], pattern: Float[Tensor, "batch head query key"]) -> dict[str, Tensor]:
     """The mask of multi-head attention, in which True forbids; nothing where it has none."""
-    allowed = torch.ones_like(pattern, dtype=torch.bool)
-    mask, padding = (
-        each if each is None or each.dtype == torch.bool else each <= FORBIDDEN
-        for each in (given["attn_mask"], given["key_padding_mask"])
-    )
-    if mask is None and padding is None:
-        return {}
-    if mask is not None:
-        allowed = allowed & ~mask.reshape(-1, *(pattern.shape[1:] if mask.dim() == 3 else (1, *mask.shape)))
-    if padding is not None:
-        allowed = allowed & ~padding.reshape(-1, 1, 1, pattern.shape[-1])
-    return {"mask": allowed}
+    masks = [each if each.dtype == torch.bool else each <= FORBIDDEN for each in _spread(given, pattern)]
+    return {"mask": ~reduce(torch.logical_or, masks).expand_as(pattern)} if masks else {}
 
 
 def _projected(given: Mapping[str, Any]) -> dict[str, Tensor]:
