@@ -40,8 +40,8 @@ fetched from anywhere, weights are read from safetensors only, and no code of th
 {program} run --module my_model:build
 ```
 
-Attention is seen where the model calls `torch.nn.MultiheadAttention` or `F.scaled_dot_product_attention`, and where what
-comes out of a softmax weighs values. Nothing in it is changed.
+Attention is seen where the model calls `torch.nn.MultiheadAttention` or `F.scaled_dot_product_attention`, and where
+what comes out of a softmax weighs values. Nothing in it is changed.
 """
 WARNED = 2
 """Warnings that are shown one by one."""
