@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from transformer.capturing.capture import batches, of_ours, run
 from transformer.capturing.following import NOTHING, Weighing
-from transformer.capturing.layouts import arranged
-from transformer.capturing.products import Letters
+from transformer.capturing.products import Letters, arranged
 from transformer.capturing.proof import FORBIDDEN
 from transformer.capturing.record import Call, Captured, Layer, Notes
 from transformer.edits import Edit, EditError, OverrideMask

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch._C._functorch import is_batchedtensor  # nothing public tells what torch.vmap made of a tensor
 from torch.nn import functional
 
-from transformer.capturing.products import ALONE, Letters, Product, product, spread
+from transformer.capturing.products import ALONE, Letters, Product, arranged, product, spread
 
 if TYPE_CHECKING:
     from transformer.capturing.record import Notes
@@ -116,17 +116,21 @@ class Weights:
     labels: Tensor | None = None
     logarithm: bool = False
     exponential: bool = False
+    divided: bool = False
+    """Were exponentials divided since?"""
     mixed: bool = False
     """Were heads, or patterns, multiplied with each other since?"""
 
 
 @dataclass(frozen=True)
 class Summands:
-    """A pattern times values, not summed yet."""
+    """A pattern times values, not summed yet; or exponentials times values, summed and not divided yet."""
 
     weights: Weights
     product: Product
     one: int
+    divided: bool = True
+    """Is it a sum that has yet to be divided by the sum of its weights, where it is False?"""
 
 
 @dataclass(frozen=True)
@@ -237,8 +241,11 @@ class Following:
     def _pass(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any]) -> Any:
         if (found := product(function, args, named)) is not None:
             return self._multiply(function, args, named, met, found)
-        if function in SUMS and isinstance(met[0][1], Summands):
-            return self._sum(function, args, named, met[0][1])
+        first = met[0][1]
+        if isinstance(first, Summands) and first.divided and function in SUMS:
+            return self._sum(function, args, named, first)
+        if isinstance(first, Summands) and not first.divided and function in DIVISIONS and len(args) == 2:
+            return self._divide(function, args, first)
         result = function(*args, **named)
         if getattr(function, "__name__", "") in LAYOUTS:
             self._lay_out(function, args, named, met, result)
@@ -256,7 +263,8 @@ class Following:
             if isinstance(tag, Summands):
                 continue
             if result.shape == tensor.shape:
-                self._keep(result, tag)
+                divides = isinstance(tag, Weights) and function in DIVISIONS and args[0] is tensor
+                self._keep(result, replace(tag, divided=True) if isinstance(tag, Weights) and divides else tag)
                 return
             if isinstance(tag, Weights) and not tag.logarithm and function in TIMES and len(args) == 2:
                 one, other = args
@@ -336,9 +344,11 @@ class Following:
             elif result.shape == pattern.shape:  # heads are mixed
                 self._keep(result, replace(tag, mixed=True))
             return result
-        if tag.exponential and not _sums_to_one(pattern, found, at):
+        if tag.exponential and not _are_shares(tag, pattern, found, at):
             tag.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
-            return function(*args, **named)
+            result = function(*args, **named)
+            self._keep(result, Summands(tag, found, at, divided=False))
+            return result
         changed = self.notes.change_pattern(len(self.weighings), pattern)
         if changed is not pattern:
             args = tuple(changed if each is pattern else each for each in args)
@@ -358,12 +368,37 @@ class Following:
         if not found.summed(at) or result.dim() != len(kept):
             return result
         pattern, value = found.operands[at], found.operands[1 - at]
-        if tag.weights.exponential and not _sums_to_one(pattern, found, at):
+        if tag.weights.exponential and not _are_shares(tag.weights, pattern, found, at):
             tag.weights.root.refused = "an exponential weighs values in it, and its rows do not sum to 1 where it does"
             return result
         changed = self.notes.change_pattern(len(self.weighings), pattern)
         if changed is not pattern:
             result = function(changed * value, *args[1:], **{name: named[name] for name in named if name != "input"})
+        return self._weighed(tag.weights, changed, value, result, found, at)
+
+    def _divide(self, function: Function, args: Sequence[Any], tag: Summands) -> Any:
+        """What exponentials weighed is divided by one number for each query: by it they would have been divided."""
+        result, found, at = function(*args), tag.product, tag.one
+        pattern, value = found.operands[at], found.operands[1 - at]
+        own = [each for each in found.letters[at] if each in found.result]
+        total = args[1]
+        if not isinstance(total, Tensor) or result.dim() != len(found.result):
+            return result
+        total = total.reshape((1,) * (result.dim() - total.dim()) + total.shape)
+        sizes = dict(zip(found.result, result.shape, strict=True))
+        letters = tuple(each if size > 1 else ALONE for each, size in zip(found.result, total.shape, strict=True))
+        if any(each not in own for each in letters if each != ALONE):
+            return result
+        rows = arranged(total, letters, found.letters[at], {each: sizes.get(each, 1) for each in found.letters[at]})
+        divided = pattern / rows
+        sums = divided.sum([axis for axis, each in enumerate(found.letters[at]) if each in found.summed(at)])
+        if not _at_most_one(sums):
+            return result
+        tag.weights.root.refused = ""
+        changed = self.notes.change_pattern(len(self.weighings), divided)
+        if changed is not divided:  # rows of zeros
+            seen = changed.sum([axis for axis, each in enumerate(found.letters[at]) if each in found.summed(at)]) > 0
+            result = result.where(arranged(seen, tuple(own), found.result, sizes), 0.0)
         return self._weighed(tag.weights, changed, value, result, found, at)
 
     def _weighed(self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int) -> Tensor:
@@ -432,6 +467,17 @@ def _sums_to_one(pattern: Tensor, found: Product, one: int) -> bool:
     return bool(sums_to_one(pattern.to(torch.promote_types(pattern.dtype, torch.float32)).sum(axes), pattern.dtype))
 
 
+def _are_shares(tag: Weights, pattern: Tensor, found: Product, one: int) -> bool:
+    """Do exponentials weigh as shares do: their rows sum to 1, or to less after they were divided by something?"""
+    axes = [axis for axis, letter in enumerate(found.letters[one]) if letter in found.summed(one)]
+    return _sums_to_one(pattern, found, one) or (tag.divided and _at_most_one(pattern.sum(axes)))
+
+
+def _at_most_one(sums: Tensor) -> bool:
+    """Is each of these sums a share of something, but for rounding, or no number?"""
+    return bool((((sums > 0) & (sums < 1.001)) | sums.isnan()).all())
+
+
 def sums_to_one(sums: Tensor, dtype: torch.dtype) -> Tensor:
     """Is each of these sums 1, to the rounding of weights of this type, or 0, or no number?"""
     near = (sums - 1).abs() <= 1e-5 + 2 * torch.finfo(dtype).eps
@@ -447,6 +493,10 @@ LOGARITHMS = frozenset({functional.log_softmax, torch.log_softmax, torch.special
 EXPONENTIALS = frozenset({torch.exp, Tensor.exp, Tensor.exp_, torch.exp2, Tensor.exp2, Tensor.exp2_})
 TIMES = frozenset({torch.mul, torch.multiply, Tensor.mul, Tensor.multiply, Tensor.__mul__, Tensor.__rmul__})
 SUMS = frozenset({torch.sum, Tensor.sum})
+DIVISIONS = frozenset({
+    torch.div, torch.divide, torch.true_divide, Tensor.div, Tensor.divide, Tensor.__truediv__, Tensor.div_,
+    Tensor.__itruediv__,
+})  # fmt: skip
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"})
 LAYOUTS = JOINS | {
     "view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "permute", "transpose", "swapaxes", "swapdims",

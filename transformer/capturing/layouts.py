@@ -16,7 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer.capturing.following import NOTHING, Root, Weighing
-from transformer.capturing.products import ALONE, Letters
+from transformer.capturing.products import Letters, arranged
 
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
@@ -80,18 +80,6 @@ class Layout:
             return picked.unflatten(0, (batch, heads))
         each = [found[part][group] for part, group in self.table.reshape(-1, 2)]
         return torch.stack(each).unflatten(0, (batch, heads))
-
-
-def arranged(tensor: Tensor, letters: Letters, wanted: Letters, sizes: Mapping[int, int]) -> Tensor:
-    """A tensor with its axes in this order; it is spread over those that it has not."""
-    for axis in reversed([axis for axis, letter in enumerate(letters) if letter == ALONE]):
-        tensor = tensor.select(axis, 0)
-    own = [letter for letter in letters if letter != ALONE]
-    tensor = tensor.permute([own.index(letter) for letter in wanted if letter in own])
-    for axis, letter in enumerate(wanted):
-        if letter not in own:
-            tensor = tensor.unsqueeze(axis)
-    return tensor.expand([sizes[letter] for letter in wanted])
 
 
 def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> list[Layout]:

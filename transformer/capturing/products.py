@@ -65,6 +65,18 @@ def spread(one: Tensor, other: Tensor) -> tuple[Letters, Letters, Letters]:
     return of(one, other), of(other, one), result
 
 
+def arranged(tensor: Tensor, letters: Letters, wanted: Letters, sizes: Mapping[int, int]) -> Tensor:
+    """A tensor with its axes in this order; it is spread over those that it has not."""
+    for axis in reversed([axis for axis, letter in enumerate(letters) if letter == ALONE]):
+        tensor = tensor.select(axis, 0)
+    own = [letter for letter in letters if letter != ALONE]
+    tensor = tensor.permute([own.index(letter) for letter in wanted if letter in own])
+    for axis, letter in enumerate(wanted):
+        if letter not in own:
+            tensor = tensor.unsqueeze(axis)
+    return tensor.expand([sizes[letter] for letter in wanted])
+
+
 def _matmul(one: Tensor, other: Tensor) -> Product:
     in_front = [tensor[(...,) + (0,) * min(2, tensor.dim())] for tensor in (one, other)]  # views of what stands before
     first, second, result = spread(in_front[0], in_front[1])

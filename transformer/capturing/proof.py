@@ -14,6 +14,7 @@ from transformer.capturing.layouts import Layout
 FORBIDDEN = -9000.0
 """A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
 numbers from -10,000 (GPT) down to minus infinity."""
+DIVIDED = "its exponentials are divided by something else than their sum"
 LISTED = 8
 """Rows that are named by their numbers at most."""
 CHANGED = "its weights are changed between the softmax and the values"
@@ -72,6 +73,8 @@ def lost_to(part: Weighing) -> str:
         return ""
     if part.mixed:
         return MIXED
+    if part.root.exponential:
+        return DIVIDED
     many = part.root.scores.numel() // max(1, part.root.scores.shape[part.root.over])
     columns = part.root.scores.shape[part.root.over] - part.pattern.numel() // max(1, many)
     if part.labels is not None and columns > 0 and part.pattern.numel() % max(1, many) == 0:

@@ -208,6 +208,16 @@ class ExponentialOverSum(Way):
         return self.join(powers / powers.sum(-1, keepdim=True) @ value)
 
 
+class DividedAfterwards(Way):
+    """Exponentials weigh the values, and their sum divides what comes out."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(D_HEAD)
+        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        return self.join(torch.einsum("bhqk,bhkd->bhqd", powers, value) / powers.sum(-1)[..., None])
+
+
 class LogarithmAndBack(Way):
     def forward(self, x: Tensor) -> Tensor:
         query, key, value = self.by_head(x)
@@ -249,5 +259,5 @@ class NothingAfterwards(Way):
 WAYS: tuple[Callable[[], Way], ...] = (
     FoldedIntoTheBatch, FoldedAndBack, HeadsBeforeTheBatch, FoldedFused, FiveAxesFused, HeadsLast, Dots, PositionsFirst,
     NoBatch, NoBatchFused, HeadByHead, SequenceBySequence, ModuleByModule, ProductThenSum, ValuesFirst,
-    ExponentialOverSum, LogarithmAndBack, NormedAndGated, ChangedAfterwards, NothingAfterwards,
+    ExponentialOverSum, DividedAfterwards, LogarithmAndBack, NormedAndGated, ChangedAfterwards, NothingAfterwards,
 )  # fmt: skip

@@ -63,8 +63,7 @@ def test_one_head_is_removed_and_another_mask_is_put_in(way: Callable[[], Way]) 
     assert masked[f"{name}.pattern"] == near(model.expected(x, CAUSAL))
     blind = CAUSAL.clone()
     blind[2] = False
-    if way.__name__ != "ExponentialOverSum":
-        assert not capture_changed(model, Change(mask=blind), x)[f"{name}.z"][:, :, 2].any()
+    assert not capture_changed(model, Change(mask=blind), x)[f"{name}.z"][:, :, 2].any()
 
 
 # --- heads that share their keys, one query for all, queries that are learned
@@ -188,6 +187,20 @@ class NothingToSee(One):
         return (x @ x.transpose(-2, -1)).masked_fill(~seen, -torch.inf).softmax(-1)
 
 
+class OffByOne(One):
+    """One is added to the sum of the exponentials (Miller, 2023, "Attention Is Off By One")."""
+
+    def pattern(self, x: Tensor) -> Tensor:
+        powers = (x @ x.transpose(-2, -1) / WIDTH).exp()
+        return powers / (1 + powers.sum(-1, keepdim=True))
+
+
+class OffByOneAfterwards(OffByOne):
+    def forward(self, x: Tensor) -> Tensor:
+        powers = (x @ x.transpose(-2, -1) / WIDTH).exp()
+        return self.out(powers @ x / (1 + powers.sum(-1, keepdim=True)))
+
+
 class Difference(One):
     def pattern(self, x: Tensor) -> Tensor:
         return super().pattern(x) - 0.25 * (x @ x.transpose(-2, -1) / WIDTH).softmax(-1)
@@ -210,6 +223,8 @@ class TalkingHeads(One):
         (MaskedAfter, "its rows sum to .* to 1.00: its weights are changed between the softmax and the values"),
         (Sink, "its rows sum to .*: the rest goes to a column that belongs to no value, as to a sink"),
         (NothingToSee, "rows 0, 1 are NaN, as of queries that may see no key"),
+        (OffByOne, "its rows sum to .*: its exponentials are divided by something else than their sum"),
+        (OffByOneAfterwards, "its rows sum to .*: its exponentials are divided by something else than their sum"),
         (Difference, "its rows sum to 0.75: its weights are changed between the softmax and the values"),
         (TalkingHeads, "its rows sum to 2.00: patterns, or heads, are mixed between the softmax and the values"),
     ],
@@ -283,11 +298,10 @@ class LinearAttention(One):
 
 
 class ExponentialAttention(One):
-    """The values are weighed first, and divided afterwards."""
+    """Exponentials that nothing divides."""
 
     def forward(self, x: Tensor) -> Tensor:
-        powers = (x @ x.transpose(-2, -1) / WIDTH).exp()
-        return self.out(powers @ x / powers.sum(-1, keepdim=True))
+        return self.out((x @ x.transpose(-2, -1) / WIDTH).exp() @ x)
 
 
 class MemoryAttention(One):
