@@ -72,6 +72,37 @@ def test_the_patterns_are_those_that_the_eager_model_reports(folders: Path, kind
             torch.testing.assert_close(again, seen[f"{name}.pattern"], atol=1e-5, rtol=1e-5)
 
 
+BY_HAND = {
+    "BloomForCausalLM": ("BloomConfig", {"hidden_size": 32, "n_head": 4, "n_layer": 2}),
+    "CodeGenForCausalLM": ("CodeGenConfig", {"n_embd": 32, "n_head": 4, "n_layer": 2, "rotary_dim": 4}),
+    "DebertaModel": ("DebertaConfig", SMALL),
+    "GPTJForCausalLM": ("GPTJConfig", {"n_embd": 32, "n_head": 4, "n_layer": 2, "rotary_dim": 4}),
+    "IBertModel": ("IBertConfig", SMALL),
+    "MegatronBertModel": ("MegatronBertConfig", SMALL),
+    "MptForCausalLM": ("MptConfig", {"d_model": 32, "n_heads": 4, "n_layers": 2}),
+    "XGLMForCausalLM": ("XGLMConfig", {"d_model": 32, "ffn_dim": 64, "num_layers": 2, "attention_heads": 4}),
+    "XLMModel": ("XLMConfig", {"emb_dim": 32, "n_heads": 4, "n_layers": 2, "n_words": 50}),
+}
+"""Families that write their attention out: with heads in the batch (Bloom, XGLM), or in an axis of their own."""
+
+
+@pytest.mark.parametrize("kind", BY_HAND)
+def test_families_that_write_attention_out_are_followed_to_what_they_report(kind: str) -> None:
+    config, settings = BY_HAND[kind]
+    torch.manual_seed(0)
+    model = getattr(transformers, kind)(getattr(transformers, config)(**WORDS | settings)).eval()
+    model.set_attn_implementation("eager")
+    tokens = given("GPT2LMHeadModel")["input_ids"]
+    with torch.no_grad():
+        reported = model(tokens, output_attentions=True).attentions
+    seen = capture(model, tokens)
+    assert (seen.unseen, seen.remarks) == ((), ())
+    for pattern, expected in zip(patterns(seen), reported, strict=True):
+        torch.testing.assert_close(pattern, expected, atol=1e-5, rtol=0)
+    for name in seen.attentions():
+        torch.testing.assert_close(seen[f"{name}.pattern"] @ seen[f"{name}.value"], seen[f"{name}.z"])
+
+
 def test_a_window_and_padding_are_masks(folders: Path) -> None:
     kind = "MistralForCausalLM"
     seen = capture(opened(folders, kind, "sdpa"), **given(kind))
