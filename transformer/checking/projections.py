@@ -71,8 +71,8 @@ class Hypothesis:
     positions: PositionalEncoding = NO_POSITIONS
     words: tuple[str, ...] = ()
     """The conventions by which the weights are arranged so."""
-    tiled: bool = False
-    """Are keys and values repeated as a whole for the heads that share them, and not each beside itself?"""
+    beside: MultiHeadAttention | None = None
+    """The same with shared keys and values each beside itself, where `module` repeats them as a whole; else None."""
     around: Around = ATTENTION_ALONE
     """What the student's module does besides."""
 
@@ -176,6 +176,7 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         last = _layer(p.before, p.after)
     for arrangement, arrange in _arrangements(p):
         for packing, triple in _triples(layers):
+            beside: MultiHeadAttention | None = None
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
                 parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
                 if any(each.shape[-1] != p.inner for each in parts):
@@ -183,9 +184,11 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
                 module = MultiHeadAttention(p.inner, p.n_heads)
                 module.query, module.key, module.value = map(_linear, parts)
                 module.out = _linear(torch.cat([arrange(last[:-1].T).T, last[-1:]]))
+                module.eval().requires_grad_(False)
                 for words, positions in encodings:
                     found = tuple(each for each in (arrangement, packing, words) if each)
-                    yield Hypothesis(module.eval().requires_grad_(False), positions, found, tiled)
+                    yield Hypothesis(module, positions, found, beside)
+                beside = module
 
 
 def _layer(x: Tensor, y: Tensor) -> Tensor:

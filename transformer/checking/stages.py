@@ -312,6 +312,8 @@ def _softmax(steps: Sequence[Step], values: Sequence[Tensor], reference: Referen
 
 
 def _split(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
+    if "projected" not in reference:
+        return ""
     projected, split = reference["projected"][0], reference["split"][0]
     viewed = projected.reshape(split.shape)
     if any(

@@ -402,7 +402,8 @@ WRONG = [
     (NeverReadsPadding, "It takes key_padding_mask and never reads it."),
     (HidesThePastWhereAsked, "With is_causal=True the output holds NaN."),
     (AddsAMaskOfOnes, "The pattern differs: by up to "),
-    (TiledHeads, "Keys and values are tiled over the heads that share them (0 1 0 1 …): "),
+    (TiledHeads, "Shared keys and values are tiled over the heads. "),
+    (TiledHeads, "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. "),
     (OneMatrixForTheScores, "Equal tokens give different outputs: the weights of a query do not add up to 1 over "),
     (WholeTable, "It takes no sequence that is shorter than the longest."),
     (LengthOfTheBatch, "It takes the length from the batch: x.shape[0] for x.shape[1]."),
@@ -420,7 +421,11 @@ WRONG = [
 ]
 MORE = (square_only, MixesTheBatch, AlwaysDrops, WholeTable, LengthOfTheBatch, causal_mask, padding_mask)
 """Faults of which more is said than stands in the table; of all others nothing."""
-MISTAKES = {WholeTable: "encoding-of-maximal-length", LengthOfTheBatch: "length-from-the-batch"}
+MISTAKES = {
+    WholeTable: "encoding-of-maximal-length",
+    LengthOfTheBatch: "length-from-the-batch",
+    TiledHeads: "key-heads-tiled",
+}
 """Of these faults, which mistake of the gallery they are."""
 
 

@@ -33,9 +33,8 @@ FEW = 3
 ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
 """How many heads a class may have that takes no number of them."""
 TILED = (
-    "Keys and values are tiled over the heads that share them (0 1 0 1 …): repeat each beside itself (0 0 1 1 …), with "
-    "`repeat_interleave`. Trained from scratch it learns as well, for the heads come in another order; with anybody "
-    "else's weights it is wrong."
+    "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. That is another order of "
+    "the heads: trained from scratch it learns as well, and with anybody else's weights it is wrong."
 )
 
 
@@ -88,7 +87,7 @@ def _biased(
 ) -> bool:
     """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
     sources = [read_by(step, steps) for step in steps if step.name == "softmax"]
-    for each in (each for each in likeliest if each.positions is NO_POSITIONS and not each.tiled):
+    for each in (each for each in likeliest if each.positions is NO_POSITIONS and each.beside is None):
         read, module = each.around.read(x), each.module
         query, key = (module._split(layer(read)) for layer in (module.query, module.key))
         scaled = query @ key.transpose(-2, -1) / module.d_head**0.5
@@ -136,11 +135,12 @@ def _agrees(
     findings.conventions += hypothesis.words
     if hypothesis.around.words:
         findings.conventions.append(f"The attention is right; the module also has {listed(hypothesis.around.words)}.")
-    if hypothesis.tiled:
+    attended = hypothesis.around.read(x)
+    expected = stages.of_module(hypothesis.beside or hypothesis.module, attended, seen, hypothesis.positions)
+    if hypothesis.beside is not None:
         findings.wrong.append(TILED)
         findings.call_if_there("key-heads-tiled")
-    attended = hypothesis.around.read(x)
-    expected = stages.of_module(hypothesis.module, attended, seen, hypothesis.positions)
+        del expected["projected"]  # there they are the same: the reference has them repeated already
     result = output if hypothesis.around.write is ATTENTION_ALONE.write else expected["out"][0]
     findings.divergence = stages.compare(steps, result, expected)
     return hypothesis
