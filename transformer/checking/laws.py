@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from transformer.checking.bench import Parameter
 from transformer.checking.findings import Findings
 
@@ -26,6 +28,15 @@ def require_causal(name: str, findings: Findings, *, takes_mask: bool, switch: b
         findings.wrong.append(
             f"Its name says {'causal' if causal else 'masked'}, and every query sees every key, the later ones too."
         )
+
+
+def require_window(name: str, findings: Findings, reach: Tensor) -> None:
+    """Note as wrong that code which is told how far its window reaches sees as far as there are keys.
+
+    `reach` says which outputs change with which inputs, [query, key], of more positions than the window has.
+    """
+    if bool(reach[-1].all()):
+        findings.wrong.append(f"{name} was made with a window of a few tokens, and the last query sees every key.")
 
 
 def flags(parameters: Sequence[Parameter]) -> dict[str, bool]:

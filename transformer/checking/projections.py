@@ -41,6 +41,9 @@ class Projections:
     """What it makes of it, [batch, position, d_model]."""
     shared: bool = False
     """Does a layer read d_head numbers of x at a time, so that all heads share it?"""
+    elsewhere: tuple[tuple[str, Tensor, Tensor], ...] = ()
+    """What these layers read and made in another call, by the names of their weights: what is normalised does not tell
+    all of a layer's weights."""
 
     @property
     def d_model(self) -> int:
@@ -77,11 +80,16 @@ class Hypothesis:
     """What the student's module does besides."""
 
     @torch.no_grad()
-    def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None) -> Tensor:
-        """The output, [batch, query, d_model]."""
+    def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None, *, plain: bool = False) -> Tensor:
+        """The output, [batch, query, d_model]; what is looked at is read as x is, or `plain`, as it comes."""
         read = self.around.read(x)
-        other = read if looked_at is None else self.around.read(looked_at)
+        other = read if looked_at is None else looked_at if plain else self.around.read(looked_at)
         return self.around.write(x, self.module(read, other, seen, self.positions))
+
+    def looks(self, x: Tensor, looked_at: Tensor, found: Tensor) -> Tensor:
+        """The output with another sequence to look at: of both ways to read that, the one that was `found`, if any."""
+        ways = [self.run(x, None, looked_at, plain=plain) for plain in (False, True)]
+        return next((each for each in ways if same(found, each)), ways[0])
 
     @torch.no_grad()
     def cross(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -115,6 +123,20 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
     if before is None or after is None or before.shape[:2] != x.shape[:2] or after.shape != x.shape:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
+
+
+def layers_of(steps: Sequence[Step], other: Tensor, n_heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """The layers in a recording that read another sequence as it comes: the name of each weight, and its rows."""
+    found = []
+    for place, step in enumerate(steps):
+        if step.name not in LINEAR or not step.parameter:
+            continue
+        source = read_by(step, steps)
+        value = _rows(_with_bias(place, steps), other, n_heads)
+        argument = source is None and any(each.startswith("input ") and each != "input 0" for each in step.sources)
+        if value is not None and (argument or (source is not None and _is(source, other))):
+            found.append((step.parameter, other, value))
+    return tuple(found)
 
 
 def _with_bias(place: int, steps: Sequence[Step]) -> Tensor:
@@ -170,11 +192,11 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         return  # more weights than a layer's results tell
     encodings = tuple(_encodings(p, n_ctx))
     # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
-    layers = dataclasses.replace(p, parts=tuple((name, _layer(p.x, value)[None]) for name, value in p.parts))
+    layers = dataclasses.replace(p, parts=tuple((name, _layer_of(p, name, value)[None]) for name, value in p.parts))
     last = torch.cat([torch.eye(p.inner, p.d_model), torch.zeros(1, p.d_model)])  # what is narrower ends in zeros
     if p.before is not None and p.after is not None:
         last = _layer(p.before, p.after)
-    for arrangement, arrange in _arrangements(p):
+    for arrangement, arrange, arrange_last in _arrangements(p):
         for packing, triple in _triples(layers):
             beside: MultiHeadAttention | None = None
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
@@ -183,12 +205,18 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
                     continue
                 module = MultiHeadAttention(p.inner, p.n_heads)
                 module.query, module.key, module.value = map(_linear, parts)
-                module.out = _linear(torch.cat([arrange(last[:-1].T).T, last[-1:]]))
+                module.out = _linear(torch.cat([arrange_last(last[:-1].T).T, last[-1:]]))
                 module.eval().requires_grad_(False)
                 for words, positions in encodings:
                     found = tuple(each for each in (arrangement, packing, words) if each)
                     yield Hypothesis(module, positions, found, beside)
                 beside = module
+
+
+def _layer_of(p: Projections, name: str, value: Tensor) -> Tensor:
+    """The weights of one projection, by all that it read."""
+    rows = [(p.x, value), *((x, y) for each, x, y in p.elsewhere if each == name and y.shape[-1] == value.shape[-1])]
+    return _layer(*(torch.cat([each.flatten(0, 1) for each in side]) for side in zip(*rows, strict=True)))
 
 
 def _layer(x: Tensor, y: Tensor) -> Tensor:
@@ -207,12 +235,22 @@ def _linear(weights: Tensor) -> nn.Linear:
     return layer
 
 
-def _arrangements(p: Projections) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    yield "", lambda y: y
-    yield (
-        "The numbers of the heads are interleaved, [d_head, head].",
-        lambda y: y.unflatten(-1, (p.d_head, p.n_heads)).transpose(-2, -1).flatten(-2),
-    )
+Arrange = Callable[[Tensor], Tensor]
+
+
+def _arrangements(p: Projections) -> Iterator[tuple[str, Arrange, Arrange]]:
+    """How the numbers of the heads lie in what is projected, and in what the last layer reads."""
+
+    def beside(y: Tensor) -> Tensor:
+        return y
+
+    def interleaved(y: Tensor) -> Tensor:
+        return y.unflatten(-1, (p.d_head, p.n_heads)).transpose(-2, -1).flatten(-2)
+
+    yield "", beside, beside
+    yield "The numbers of the heads are interleaved, [d_head, head].", interleaved, interleaved
+    yield "The numbers of the heads are interleaved where they are merged, [d_head, head].", beside, interleaved
+    yield "The numbers of the heads are interleaved where they are split, [d_head, head].", interleaved, beside
 
 
 def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEncoding]]:
@@ -255,9 +293,11 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
     if widths == [3 * p.inner]:
         (packed,) = values
         heads = packed.unflatten(-1, (p.n_heads, 3, p.d_head)).unbind(-2)
+        numbers = packed.unflatten(-1, (p.inner, 3)).unbind(-1)
         words = "Queries, keys and values are packed in one layer"
         yield from _orders(f"{words}, [query, key, value].", packed.chunk(3, -1))
         yield from _orders(f"{words}, head by head.", [each.flatten(2) for each in heads])
+        yield from _orders(f"{words}, number by number.", numbers)
     elif len(widths) == 1 and _is_shared((widths[0] - p.inner) // 2, p):
         few = (widths[0] - p.inner) // 2
         query, *both = values[0].split([p.inner, few, few], -1)

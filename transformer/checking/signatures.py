@@ -24,7 +24,8 @@ _ROLES = (
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
-    ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
+    ("window", r"window|^look_?back$"),
+    ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$"),
     ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),
     ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
     ("base", r"base|theta"),
@@ -58,6 +59,7 @@ _ATTRIBUTES = {
         "p_dropout",
     ),
     "d_head": ("d_head", "head_dim", "head_size"),
+    "window": ("window", "window_size", "sliding_window"),
     "d_ff": ("d_ff", "intermediate_size", "n_inner", "mlp_dim"),
     "bias": ("bias", "qkv_bias", "use_bias"),
 }

@@ -73,6 +73,10 @@ def other_weights(q, k, v, mask=None):
     return attend(q, k, v, mask), (q @ k.transpose(-2, -1)).softmax(-1)
 
 
+def scale_of_the_values(q, k, v, mask=None):
+    return attend(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
+
+
 def mean_weights(q, k, v, mask=None):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     weights = (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
@@ -238,7 +242,26 @@ class AddsAMaskOfOnes(modules.BiasOfDistance):
 
     def __init__(self, dim, heads=4):
         super().__init__(dim, heads)
-        self.relative.weight.data = (torch.arange(129) <= 64).float()[:, None].expand(-1, heads).clone()
+        del self.relative
+        self.relative = self.fixed
+
+    def fixed(self, place):
+        return (place <= 64).float()[..., None].expand(*place.shape, self.heads)
+
+
+class PrefersFarKeys(AddsAMaskOfOnes):
+    def fixed(self, place):
+        return (place - 64).abs()[..., None] * 2.0 ** -torch.arange(self.heads)
+
+
+class WindowOfAll(modules.ToldItsWindow):
+    def seen(self, distance):
+        return (distance <= 0) | (distance > -self.window_size)
+
+
+class SeesOnlyItself(modules.ToldItsWindow):
+    def seen(self, distance):
+        return distance == 0
 
 
 class TiledHeads(nn.Module):
@@ -376,6 +399,7 @@ WRONG = [
     (hides_with_a_small_number, "With large scores the output differs from the reference by up to "),
     (first_mask_for_all, "With a mask of its own for each sequence the output differs from the reference by up to "),
     (other_weights, "The output is right, and the weights that it returns differ by up to "),
+    (scale_of_the_values, "With values wider than the queries the output differs from the reference by up to "),
     (UnusedWeight, "No gradient reaches the weight unused.weight: it takes no part in the output."),
     (MixesTheBatch, "The sequences of a batch mix: "),
     (AlwaysDrops, ""),
@@ -401,7 +425,11 @@ WRONG = [
     ),
     (NeverReadsPadding, "It takes key_padding_mask and never reads it."),
     (HidesThePastWhereAsked, "With is_causal=True the output holds NaN."),
-    (AddsAMaskOfOnes, "The pattern differs: by up to "),
+    (AddsAMaskOfOnes, "A mask of two numbers is added to the scores, and the smaller one hides nothing: "),
+    (PrefersFarKeys, "The bias that is added to the scores grows with the distance, so that far keys are preferred; "),
+    (WindowOfAll, "WindowOfAll was made with a window of a few tokens, and the last query sees every key."),
+    (SeesOnlyItself, "No position takes anything from another."),
+    (SeesOnlyItself, "The pattern differs: by up to "),
     (TiledHeads, "Shared keys and values are tiled over the heads. "),
     (TiledHeads, "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. "),
     (OneMatrixForTheScores, "Equal tokens give different outputs: the weights of a query do not add up to 1 over "),

@@ -359,4 +359,48 @@ class BiasOfDistance(nn.Module):
         q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
         place = torch.arange(x.shape[1])
         bias = self.relative(place - place[:, None] + self.max_dist).permute(2, 0, 1)
-        return self.out(((q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v).transpose(1, 2).flatten(2))
+        return self.out(self.mixed(q, k, v, bias))
+
+    def mixed(self, q, k, v, bias):
+        return ((q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+class NotDividedAsInT5(BiasOfDistance):
+    """No root of d_head, and the heads' numbers merged side by side in the other order."""
+
+    def mixed(self, q, k, v, bias):
+        return ((q @ k.mT + bias).softmax(-1) @ v).permute(0, 2, 3, 1).flatten(2)
+
+
+class PackedNumberByNumber(GroupedQueries):
+    def __init__(self, dim, num_heads, qkv_bias=False):
+        nn.Module.__init__(self)
+        self.h, self.qkv, self.out_proj = num_heads, nn.Linear(dim, 3 * dim, bias=qkv_bias), nn.Linear(dim, dim)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (self.h, -1, 3)).permute(4, 0, 2, 1, 3)
+        return self.out_proj(attention(q, k, v)[0].transpose(1, 2).flatten(2))
+
+
+class NormsOnlyItself(CrossAttention):
+    """What it looks at comes normalised already."""
+
+    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
+        super().__init__(query_dim, context_dim, heads, dim_head)
+        self.norm = nn.LayerNorm(query_dim)
+
+    def forward(self, x, context=None):
+        return super().forward(self.norm(x), context)
+
+
+class ToldItsWindow(GroupedQueries):
+    def __init__(self, d_model, n_heads, window_size=128):
+        super().__init__(d_model, n_heads)
+        self.window_size = window_size
+
+    def seen(self, distance):
+        return (distance <= 0) & (distance > -self.window_size)
+
+    def forward(self, x):
+        place = torch.arange(x.shape[1])
+        return super().forward(x, self.seen(place - place[:, None])[None, None])

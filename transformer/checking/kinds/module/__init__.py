@@ -50,7 +50,7 @@ def judge(bench: Bench, described: Described) -> Findings:
         take_one_sequence(student, x, findings, refused)
         return findings
     seen = find_masks(student, x, findings)
-    if seen is None:
+    if seen is None and not findings.wrong:
         switch = any(student.flags.values())
         laws.require_causal(described.name, findings, takes_mask="mask" in student.places, switch=switch)
     reference = find_reference(student, x, seen, findings)

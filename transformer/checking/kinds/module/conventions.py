@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from transformer.checking import laws
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, repeats
@@ -77,7 +78,10 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
     if "mask" not in student.places:
         reach, ahead = _reach(student, x[:2], None), causal(1, LENGTH)[0, 0]
         if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
-            raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
+            _require_attention(student, x, findings)
+            return None
+        if student.told_window:
+            laws.require_window(student.name, findings, reach)
         if bool(reach.all()):
             findings.notes.append("It takes no mask: only attention without one was checked.")
             return None
@@ -125,6 +129,19 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
         return causal(batch, LENGTH)
     findings.wrong.append(leak(reach, seen))
     return causal(batch, LENGTH)
+
+
+def _require_attention(student: Student, x: Tensor, findings: Findings) -> None:
+    """Say what is wrong with code that has weights of attention, and takes nothing from one position to another.
+
+    Raises Refused where it has none: it is something else.
+    """
+    answer = student.ask(x, record=True)
+    if not any("softmax" in step.name or step.name == "exp" for step in answer.steps):
+        raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
+    lost = bool(student.output(answer, x).isnan().any())
+    nan = " Its output holds NaN: some queries see no key at all." if lost else ""
+    findings.wrong.append(f"No position takes anything from another.{nan}")
 
 
 def _window(reach: Tensor) -> frozenset[int]:

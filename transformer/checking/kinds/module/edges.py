@@ -85,7 +85,8 @@ def _not_needed(student: Student, reference: Hypothesis, x: Tensor, findings: Fi
     hides = keys.expand(2, 1, 6, 6)
 
     def looks(name: str) -> str:
-        return unlike(student.run(x, None, flags={name: student.turn(other)}), reference.run(x, None, other), name)
+        found = student.run(x, None, flags={name: student.turn(other)})
+        return unlike(found, reference.looks(x, other, found), name)
 
     def pads(name: str) -> str:
         plain, found = student.run(x), []
@@ -119,7 +120,8 @@ def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findi
     same_length, longer = student.drawn(2, 6, 32), student.drawn(2, 8, 31)
 
     def attempt(words: str, other: Tensor) -> str:
-        return unlike(student.run(x, None, other), reference.run(x, None, other), words)
+        found = student.run(x, None, other)
+        return unlike(found, reference.looks(x, other, found), words)
 
     words = "another sequence to look at"
     findings.try_it(words, partial(attempt, words, same_length))

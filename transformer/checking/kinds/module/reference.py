@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from transformer.attention import MultiHeadAttention
 from transformer.checking import stages
 from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
 from transformer.checking.kinds.module.student import HEADS, LONGEST, Student, causal
 from transformer.checking.projections import (
@@ -20,6 +23,7 @@ from transformer.checking.projections import (
     Hypothesis,
     follow,
     hypotheses,
+    layers_of,
     mistaken,
     read_by,
 )
@@ -48,6 +52,8 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
     for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
         read = follow(answer.steps, around.read(x), heads)
+        if around is not ATTENTION_ALONE:
+            read = dataclasses.replace(read, elsewhere=_looking_elsewhere(student, x, heads))
         if read.shared:
             findings.wrong.append(SHARED)
             findings.call_if_there("one-projection-for-all-heads")
@@ -77,6 +83,19 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     return None
 
 
+def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """What its layers make of another sequence that it is handed besides x, if it takes one."""
+    names = [name for name, role in student.further.items() if role == "memory"]
+    other = student.drawn(*x.shape[:2], 35)
+    try:
+        steps = student.ask(x, flags=dict.fromkeys(names, student.turn(other)), record=True).steps if names else ()
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return ()
+    return layers_of(steps, other, heads)
+
+
 def _biased(
     likeliest: Sequence[Hypothesis],
     x: Tensor,
@@ -86,29 +105,85 @@ def _biased(
     findings: Findings,
 ) -> bool:
     """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
-    sources = [read_by(step, steps) for step in steps if step.name == "softmax"]
+    softmax = [step for step in steps if step.name == "softmax"]
     for each in (each for each in likeliest if each.positions is NO_POSITIONS and each.beside is None):
         read, module = each.around.read(x), each.module
         query, key = (module._split(layer(read)) for layer in (module.query, module.key))
-        scaled = query @ key.transpose(-2, -1) / module.d_head**0.5
-        for source in sources:
-            if source is None or source.shape != scaled.shape:
+        scores = query @ key.transpose(-2, -1)
+        for step, scale in itertools.product(softmax, (module.d_head**-0.5, 1.0)):
+            source = read_by(step, steps)
+            if source is None or source.shape != scores.shape:
                 continue
-            visible = torch.ones_like(scaled[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scaled[0])
-            bias = (source - scaled).masked_fill(~visible, 0.0)
-            biased = dataclasses.replace(each, positions=AddedBias(bias[0], x.shape[-1]))
-            if not same(bias, bias[:1].expand_as(bias)) or not same(biased.run(x, seen), output):
+            visible = torch.ones_like(scores[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scores[0])
+            bias = (source - scale * scores).masked_fill(~visible, 0.0)
+            # Ours divides by √d_head: scores that are not divided come out of queries that are √d_head times as long.
+            longer = _lengthened(module, scale * module.d_head**0.5)
+            biased = dataclasses.replace(each, module=longer, positions=AddedBias(bias[0], x.shape[-1]))
+            if not bias.isfinite().all() or not same(bias, bias[:1].expand_as(bias)):
                 continue
-            if not _by_distance(bias[0], visible):
+            if not same(biased.run(x, seen), output):
+                continue
+            trained = _reads_weights(step, steps)
+            if not _by_distance(bias[0], visible) or (scale == 1.0 and not trained):
                 continue
             findings.conventions += each.words
-            findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+            _say_bias(bias[0], visible, findings, trained=trained, scaled=scale != 1.0)
+            return True
+    return False
+
+
+def _say_bias(bias: Tensor, visible: Tensor, findings: Findings, *, trained: bool, scaled: bool) -> None:
+    """Say what a bias [head, query, key] by distance is, and what is wrong with one that is not trained."""
+    of_last = bias[:, -1].flip(-1)  # by the distance from the last query, which sees all keys, if any query does
+    if len((100 * bias[visible]).round().unique()) == 2 and not trained:
+        findings.wrong.append(
+            "A mask of two numbers is added to the scores, and the smaller one hides nothing: give hidden scores −inf."
+        )
+    elif not trained and bool((of_last.diff(dim=-1) > 0).all()):
+        findings.wrong.append(
+            "The bias that is added to the scores grows with the distance, so that far keys are preferred; it should "
+            "fall: subtract a slope times the distance."
+        )
+    findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+    if not scaled:
+        findings.conventions.append(
+            "The scores are not divided by √d_head, as in T5: there the weights of the queries are drawn smaller."
+        )
+
+
+def _lengthened(module: MultiHeadAttention, factor: float) -> MultiHeadAttention:
+    """The same with longer queries."""
+    if factor == 1.0:
+        return module
+    longer = copy.deepcopy(module)
+    for each in longer.query.parameters():
+        each.mul_(factor)
+    return longer
+
+
+def _reads_weights(step: Step, steps: Sequence[Step]) -> bool:
+    """Is something made of weights alone, and not of x, among what a step is made of?"""
+    of_x: list[bool] = []
+    for each in steps:
+        made = [int(one.split(" ")[1]) for one in each.sources if one.startswith("step ")]
+        of_x.append(any(one.startswith("input ") for one in each.sources) or any(of_x[place] for place in made))
+    left, met = [step], set()
+    while left:
+        one = left.pop()
+        for place in (int(each.split(" ")[1]) for each in one.sources if each.startswith("step ")):
+            if place in met:
+                continue
+            met.add(place)
+            left.append(steps[place])
+            if not of_x[place] and steps[place].parameter:
+                return True
+        if one.name in ADDING and one.parameter and one.value.shape == step.value.shape:
             return True
     return False
 
 
 def _by_distance(bias: Tensor, visible: Tensor) -> bool:
-    """Does a bias [head, query, key] depend on the distance alone, and is it more than ones and zeros of a mask?"""
+    """Does a bias [head, query, key] depend on the distance alone, and is it anything at all?"""
     place = torch.arange(bias.shape[-1])
     distance = place - place[:, None]
     for each in distance.unique():
@@ -117,7 +192,7 @@ def _by_distance(bias: Tensor, visible: Tensor) -> bool:
             values = head[seen]
             if len(values) and not same(values, values[:1].expand_as(values)):
                 return False
-    return len((100 * bias[visible]).round().unique()) > 2
+    return len((100 * bias[visible]).round().unique()) > 1
 
 
 def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:

@@ -15,11 +15,13 @@ from transformer.checking import laws, signatures
 from transformer.checking.bench import Answer, Bench, Described
 from transformer.checking.conventions import SEEN, MaskForm
 from transformer.checking.faults import Refused
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import quoted, shortened
 
 D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
 BATCH, LENGTH = 8, 9
 """Together more positions than a layer reads numbers, so that it can be read off its results."""
+WINDOW = 4
+"""Tokens of a window, where a class is told how many: fewer than LENGTH."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
 """[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
 ROLES = ("query", "key", "value", "mask")
@@ -31,6 +33,7 @@ SETTINGS = {
     "d_head": D_MODEL // HEADS,
     "d_out": D_MODEL,
     "n_ctx": LONGEST,
+    "window": WINDOW,
     "dropout": 0.0,
     "bias": True,
     "causal": False,
@@ -67,6 +70,9 @@ class Student:
     """Numbers of a vector of x."""
     further: Mapping[str, str] = field(default_factory=dict)
     """Other masks, and what may be looked at, that need not be given: the role of each by its name."""
+    name: str = ""
+    told_window: bool = False
+    """Was it told how far its window reaches?"""
     flags: Mapping[str, bool] = field(default_factory=dict)
     """The parameters that open another path; is it the one that switches a causal mask?"""
 
@@ -182,4 +188,6 @@ def student_of(bench: Bench, described: Described) -> Student:
         if each.optional and each.name not in places.values()
         if (found := signatures.role(each.name, ("mask", "memory")))
     }
-    return Student(bench, places, needed, flags=laws.flags(parameters), further=further)
+    told = any(signatures.role(each.name, tuple(SETTINGS)) == "window" for each in described.parameters)
+    name = shortened(described.name)
+    return Student(bench, places, needed, flags=laws.flags(parameters), further=further, name=name, told_window=told)
