@@ -11,6 +11,7 @@ import errno
 import inspect
 import io
 import linecache
+import re
 import sys
 import tokenize
 import traceback
@@ -45,12 +46,17 @@ from transformer.foundation.foreign import quoted, shortened
 
 LONGEST_SOURCE = 2**20
 """Bytes of a file."""
-MOST_LISTED = 8
+MOST_LISTED = 24
 DTYPES = (
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
 """What results are compared in."""
+_LIKELY, _SETTINGS = (
+    re.compile(words, re.IGNORECASE)
+    for words in (r"attention|attn|head|transformer|gpt|decoder|mask|pos|rope|rotary", r"config|args|hparams|settings")
+)
+"""Names of what is worth checking, and of what only holds settings."""
 CONFIG = ("config", "cfg", "conf", "args", "hparams", "params")
 """A class may take all its settings in one object of such a name."""
 
@@ -216,10 +222,10 @@ class Local(Bench):
 
     def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
-        given = {name: Settings(value) if name in CONFIG else value for name, value in arguments.items()}
+        given = {name: self._settings(name, each) if name in CONFIG else each for name, each in arguments.items()}
         with drawing(0):
             self._made = self._what(**given)
-        made = Made(*(dict(self._named(kind)) for kind in ("parameters", "buffers")))
+        made = Made(*({name: _real(each) for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
         _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
             self._made.eval()
@@ -228,7 +234,23 @@ class Local(Bench):
                 for parameter in self._made.parameters():
                     if not is_lazy(parameter) and parameter.dim() < 2 and parameter.is_floating_point():
                         parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        return Made(*({name: each.detach() for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
+        named = (self._named(kind) for kind in ("parameters", "buffers"))
+        return Made(*({name: _real(each.detach()) for name, each in one} for one in named))
+
+    def _settings(self, name: str, values: Mapping[str, Any]) -> Any:
+        """The settings in one object: of the file's own class for them, which has defaults for all others, if it has one."""
+        module = vars(sys.modules.get(getattr(self._what, "__module__", ""), type(self)))
+        parameter = inspect.signature(self._what).parameters[name]  # type: ignore[arg-type]
+        noted = module.get(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation
+        own = (each for each_name, each in list(module.items()) if _SETTINGS.search(each_name))
+        for each in (noted, type(parameter.default), *own):
+            if not isinstance(each, type) or each.__module__ != getattr(self._what, "__module__", ""):
+                continue
+            try:
+                return _configured(each, values)
+            except (TypeError, ValueError, AssertionError, AttributeError):
+                continue
+        return Settings(values)
 
     def _call(
         self, arguments: Sequence[Any], names: Sequence[str], record: bool, gradients: bool, precision: str
@@ -313,6 +335,21 @@ class Local(Bench):
         }
         self._arrays = "numpy" in imported and "torch" not in imported
         return module
+
+
+def _configured(settings: type, values: Mapping[str, Any]) -> Any:
+    """An object of a class of settings, with those of the values that it knows."""
+    taken = inspect.signature(settings).parameters
+    made = settings(**{name: value for name, value in values.items() if name in taken})
+    for name, value in values.items():
+        if name not in taken and hasattr(made, name):
+            setattr(made, name, value)
+    return made
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """The same numbers, complex ones as pairs."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 class _Paper(io.TextIOBase):
@@ -434,7 +471,9 @@ def _found(module: ModuleType, name: str, file: str) -> Callable[..., Any]:
     if not name:
         if len(own) == 1:
             return next(iter(own.values()))
-        several = Fault("several", (listed, Path(file).name, next(iter(own), "")), fatal=True)
+        plain = [each for each in own if not _SETTINGS.search(each)]
+        likeliest = next((each for each in plain if _LIKELY.search(each)), next(iter([*plain, *own]), ""))
+        several = Fault("several", (listed, Path(file).name, likeliest), fatal=True)
         raise Refused.of(several if own else Fault("nothing", fatal=True))
     if not hasattr(module, name):
         missing = (quoted(name), listed) if own else (quoted(name),)

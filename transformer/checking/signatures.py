@@ -23,6 +23,8 @@ _ROLES = (
     ("d_head", r"^d_?k$|^d_?v$|^dk$|^dv$|head_?(dim|size)|^d_?head$|dim_?head|d_?h$"),
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
+    ("d_model", r"^hid_?dim$"),
+    ("d_other", r"^d_?cross$|^(cross|context|memory|encoder|kv?|v)_?dim$|^d_?(context|memory|encoder)$|cross_?dim"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
     ("window", r"window|^look_?back$"),
     ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$"),
@@ -98,6 +100,9 @@ def guess(described: Described) -> str:
             return "module"
         if re.search(r"pos|embedding|encoding|sinus", name):
             return "positions"
+        needed = [each.name for each in described.called_with if not each.optional]
+        if len(needed) == 1 and (role(needed[0], ("tokens",)) or re.search(r"gpt|decoder|language|lm$", name)):
+            return "decoder"
         if "n_heads" in settings:
             return "module"
         if re.search(r"rotary|rope", name):
@@ -142,9 +147,10 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
 def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, by the role of each parameter. Raises Refused for one whose role is unknown."""
     given: dict[str, Any] = {}
+    sized = any(role(each.name, ("d_model", "n_heads", "d_vocab")) for each in described.parameters)
     nameless = [each for each in ("d_model", "n_heads") if each in values]
     for each in described.parameters:
-        if each.name in CONFIG and not each.optional:
+        if each.name in CONFIG and (not each.optional or not sized):
             given[each.name] = {
                 attribute: values[one] for one, names in _ATTRIBUTES.items() if one in values for attribute in names
             }
@@ -163,6 +169,12 @@ def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def needed(described: Described, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of these arguments of a constructor those that it has no default for."""
+    optional = {each.name for each in described.parameters if each.optional}
+    return {name: value for name, value in given.items() if name not in optional}
+
+
 def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, str]:
     """The parameter that takes each role, by their names; where those do not say, by their order.
 
@@ -170,7 +182,8 @@ def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapp
     """
     found: dict[str, str] = {}
     every = (*roles, *defaults)
-    for each in sorted(parameters, key=lambda each: "padding" in each.name):  # attn_mask before key_padding_mask
+    # attn_mask comes before key_padding_mask, and both before an m.
+    for each in sorted(parameters, key=lambda each: ("mask" not in each.name.lower(), "padding" in each.name)):
         one = role(each.name, every)
         if one and one not in found:
             found[one] = each.name

@@ -12,7 +12,7 @@ from transformer.checking import laws
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, repeats
-from transformer.checking.kinds.module.student import LENGTH, MASK_AXES, Student, causal
+from transformer.checking.kinds.module.student import MASK_AXES, Student, causal
 from transformer.foundation.words import counted, listed
 
 PADDING = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
@@ -22,10 +22,10 @@ ITSELF = torch.eye(6, dtype=torch.bool)
 
 def find_order(student: Student, x: Tensor, findings: Findings) -> None:
     """Which axis is the batch? Other sequences must not change what one of them gives."""
-    heads = counted(student.heads, "head")
-    findings.tried.append(f"{len(x)} sequences of {LENGTH} positions, d_model {student.width}, {heads}")
+    heads = f", {counted(student.heads, 'head')}" if student.counted else ""
+    findings.tried.append(f"{len(x)} sequences of {x.shape[1]} positions, d_model {student.width}{heads}")
     changed = x.clone()
-    changed[1:] = student.drawn(len(x), LENGTH, 2)[1:]
+    changed[1:] = student.drawn(len(x), x.shape[1], 2)[1:]
     masked = student.places.get("mask") in student.needed
     refusal: Refused | None = None
     for form, axes in itertools.product(MASK_FORMS, (*MASK_AXES, "keys")) if masked else ((SEEN, "full"),):
@@ -43,7 +43,7 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
                 findings.conventions.append(f"x is {order}.")
                 return
     if refusal is not None:
-        raise Refused(str(refusal), fatal=True)
+        raise refusal
     student.first = False
     findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
 
@@ -76,7 +76,7 @@ def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
 def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
     if "mask" not in student.places:
-        reach, ahead = _reach(student, x[:2], None), causal(1, LENGTH)[0, 0]
+        reach, ahead = _reach(student, x[:2], None), causal(1, student.length)[0, 0]
         if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
             _require_attention(student, x, findings)
             return None
@@ -92,7 +92,7 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
             findings.conventions.append(f"A window is built in: a token sees {_sees(window)}.")
         else:
             findings.wrong.append(leak(reach, ahead))
-        return student.mask(len(x), LENGTH)
+        return student.mask(len(x), student.length)
     batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
     row = torch.arange(6)
@@ -112,23 +112,23 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
         if built_in or torch.equal(reach, seen):
             findings.conventions.append(f"Mask: {form.words}.")
             findings.conventions += ["A causal mask is built in as well."] if built_in else []
-            return causal(batch, LENGTH)
+            return causal(batch, student.length)
         found.append((form, axes, reach))
     if _padding(student, x, findings):
-        return student.mask(batch, LENGTH)
+        return student.mask(batch, student.length)
     student.form, student.axes = SEEN, "full"
     if not found and (wrong := _padding_that_fails(student, x)):
         findings.wrong.append(wrong)
-        return student.mask(batch, LENGTH)
+        return student.mask(batch, student.length)
     if not found:
         student.run(x, given)  # says why no mask is taken
     student.form, student.axes, reach = found[0]
     if all(torch.equal(reach, ahead) for *_, reach in found):
         findings.notes.append("It takes a mask and never reads it: its own causal mask alone hides.")
         del student.places["mask"]
-        return causal(batch, LENGTH)
+        return causal(batch, student.length)
     findings.wrong.append(leak(reach, seen))
-    return causal(batch, LENGTH)
+    return causal(batch, student.length)
 
 
 def _require_attention(student: Student, x: Tensor, findings: Findings) -> None:

@@ -24,6 +24,9 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         return None if seen is None else student.mask(batch, length)
 
     def case(batch: int, length: int, seed: int) -> None:
+        if length > student.length and not student.told_length and _refused(student, batch, length, seed):
+            findings.notes.append(f"It takes no {length} positions: its own sizes are for fewer.")
+            return
         words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
         x, visible = student.drawn(batch, length, seed), masked(batch, length)
 
@@ -50,6 +53,17 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         findings.look_at(f"half precision ({name})", partial(_half, student, x, visible, precision, name))
     if "mask" in student.places and student.axes != "keys":
         findings.look_at("a query that may see nothing", lambda: _nothing(student, x))
+
+
+def _refused(student: Student, batch: int, length: int, seed: int) -> bool:
+    """Does it raise an error for so many positions?"""
+    try:
+        student.run(student.drawn(batch, length, seed), student.shown(student.mask(batch, length)))
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return True
+    return False
 
 
 def try_paths(

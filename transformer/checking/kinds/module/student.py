@@ -20,6 +20,10 @@ from transformer.foundation.foreign import quoted, shortened
 D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
 BATCH, LENGTH = 8, 9
 """Together more positions than a layer reads numbers, so that it can be read off its results."""
+SHORT = 6
+"""Positions of x for code that was made for few."""
+WIDEST = 2048
+"""Numbers that a vector of x may have at most."""
 WINDOW = 4
 """Tokens of a window, where a class is told how many: fewer than LENGTH."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
@@ -32,6 +36,7 @@ SETTINGS = {
     "n_groups": GROUPS,
     "d_head": D_MODEL // HEADS,
     "d_out": D_MODEL,
+    "d_other": D_MODEL,
     "n_ctx": LONGEST,
     "window": WINDOW,
     "dropout": 0.0,
@@ -66,6 +71,10 @@ class Student:
     heads: int = HEADS
     counted: bool = True
     """Was it told how many heads to have? Where it was not, any number may be its own."""
+    length: int = LENGTH
+    """Positions of x, in the comparison."""
+    told_length: bool = False
+    """Was it told for how many positions it is made?"""
     width: int = D_MODEL
     """Numbers of a vector of x."""
     further: Mapping[str, str] = field(default_factory=dict)
@@ -133,7 +142,7 @@ class Student:
         fitting = [each for each in answer.values if each.dim() == 3 and each.shape[:2] == wanted[:2]]
         found = next((each for each in fitting if each.shape == wanted), None)
         if found is None and self.heads == 1:
-            found = next((each for each in fitting if each.shape[2] == ONE_HEAD["d_head"]), None)
+            found = next((each for each in fitting if each.shape[2] < like.shape[-1]), None)
         if found is None:
             raise Refused(f"It returns the shape {list(answer.values[0].shape)}; the output should be {list(wanted)}.")
         return pad(self.turn(found), (0, like.shape[-1] - found.shape[-1]))
