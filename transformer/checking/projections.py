@@ -362,9 +362,16 @@ def _letter(name: str) -> str:
 # --- mistakes with the same weights
 
 
+def of_a_module() -> list[type[Mistake]]:
+    """The mistakes of the gallery that a module can have."""
+    return [each for base in (ModuleMistake, AttentionMistake, MaskMistake) for each in mistakes(base)]
+
+
 @torch.no_grad()
-def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iterator[tuple[type[Mistake], Tensor]]:
-    """Each mistake of the gallery that a module can have, and what it gives with these weights."""
+def mistaken(
+    module: MultiHeadAttention, x: Tensor, seen: Tensor | None, known: Sequence[type[Mistake]]
+) -> Iterator[tuple[type[Mistake], Tensor]]:
+    """Each of the mistakes `of_a_module` that these weights can have, and what it gives with them."""
     every = torch.ones(len(x), 1, x.shape[1], x.shape[1], dtype=torch.bool) if seen is None else seen
     query, key, value = (module._split(layer(x)) for layer in (module.query, module.key, module.value))
     right = module(x, x, seen)
@@ -375,11 +382,11 @@ def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iter
         return scores.softmax(dim=-1) @ value
 
     makers: list[tuple[type[Mistake], Callable[[], Tensor]]] = []
-    for each in mistakes(ModuleMistake):
+    for each in (each for each in known if issubclass(each, ModuleMistake)):
         makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
-    for each in mistakes(AttentionMistake):
+    for each in (each for each in known if issubclass(each, AttentionMistake)):
         makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
-    for each in mistakes(MaskMistake) if seen is not None else ():
+    for each in (each for each in known if issubclass(each, MaskMistake) and seen is not None):
         makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
     for each, make in makers:
         try:

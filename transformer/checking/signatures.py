@@ -15,6 +15,10 @@ UNNAMED = "The names do not say what"
 KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")
 
 _ROLES = (
+    ("cosine", r"^cos$|_cos$|^cos_"),
+    ("sine", r"^sin$|_sin$|^sin_"),
+    ("rotation", r"freqs?_?(cis|complex)|^freqs$|^rope|^rotary|^position_embeddings$"),
+    ("start", r"^start_?pos$|^offset$"),
     ("mask", r"mask|^m$|^attn_bias$|^visible$|^allowed$|^hidden$"),
     ("causal", r"causal"),
     ("dropout", r"drop|^p$|^attn_pdrop$|^resid_pdrop$"),

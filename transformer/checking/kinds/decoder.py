@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +13,19 @@ import torch
 from torch import Tensor
 
 from transformer.checking import signatures
-from transformer.checking.bench import Answer, Bench, Described
+from transformer.checking.bench import CONFIG, Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
 from transformer.checking.kinds.module.conventions import leak
 from transformer.checking.kinds.module.reference import SHARED, diagnose
-from transformer.checking.kinds.module.student import causal
+from transformer.checking.kinds.module.student import ANY_HEADS, causal
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import shortened
 
 D_MODEL, HEADS, LONGEST, D_VOCAB = 24, 3, 16, 11
-BATCH, LENGTH = 4, 9
+BATCH, LENGTH, SHORT = 4, 9, 6
 ROLES = ("tokens", "mask")
 DEFAULTS = {"flag": False, "causal": True, "memory": None, "dropout": 0.0}
 SETTINGS = {
@@ -54,6 +56,13 @@ class Student:
     axes: str = "full"
     targets: bool = False
     """Are logits of all positions given only where there are targets?"""
+    length: int = LENGTH
+    """Tokens of a sequence, in the comparison."""
+    told: frozenset[str] = frozenset()
+    """The sizes that it was told, of SETTINGS; all others are its own."""
+    d_vocab: int = D_VOCAB
+    d_model: int = D_MODEL
+    heads: int = HEADS
 
     def ask(self, tokens: Tensor, **options: Any) -> Answer:
         """What it answers for tokens [batch, position]. Raises Refused."""
@@ -70,39 +79,87 @@ class Student:
         """The logits, [batch, position, d_vocab]. Raises Refused where no tensor has that shape."""
         answer = self.ask(tokens, **options)
         for value in answer.values:
-            if value.shape == (*tokens.shape, D_VOCAB):
+            own = value.shape[-1] if "d_vocab" not in self.told and value.dim() > 1 else self.d_vocab
+            if value.shape == (*tokens.shape, own):
                 return value
-            if value.shape == (tokens.numel(), D_VOCAB):
+            if value.shape == (tokens.numel(), own):
                 return value.unflatten(0, tokens.shape)
         shape = list(answer.values[0].shape)
-        raise Refused(f"It returns the shape {shape}; the logits should be {[*tokens.shape, D_VOCAB]}.")
+        raise Refused(f"It returns the shape {shape}; the logits should be {[*tokens.shape, self.d_vocab]}.")
 
+    @property
+    def batch(self) -> int:
+        """So many sequences that their tokens tell a layer's weights."""
+        return max(BATCH, 5 * self.d_model // (4 * self.length))
 
-def drawn(batch: int, length: int, seed: int) -> Tensor:
-    """Tokens [batch, position]."""
-    return torch.randint(1, D_VOCAB, (batch, length), generator=torch.Generator().manual_seed(seed))
+    def drawn(self, batch: int, length: int, seed: int) -> Tensor:
+        """Tokens [batch, position]."""
+        most = min(self.d_vocab, D_VOCAB)
+        return torch.randint(1, most, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+    def other(self, tokens: Tensor) -> Tensor:
+        """Another token for each."""
+        return tokens % (min(self.d_vocab, D_VOCAB) - 1) + 1
 
 
 def judge(bench: Bench, described: Described) -> Findings:
     """Is it a decoder? Its laws, and its first attention beside ours with the same weights."""
     if not described.is_class:
         raise Refused("A decoder is checked as a class.", fatal=True)
-    bench.make(signatures.settings(described, SETTINGS))
-    places = signatures.places(described.called_with, ROLES, {**DEFAULTS, "targets": None})
-    student = Student(bench, places, {each.name for each in described.called_with if not each.optional})
-    findings = Findings()
-    tokens = drawn(BATCH, LENGTH, 1)
-    logits = _begin(student, tokens, findings)
-    _laws(student, tokens, logits, findings)
+    student, tokens, logits, findings = _begun(bench, described)
+    leaks = _laws(student, tokens, logits, findings)
     _attention(student, tokens, findings)
+    if leaks and not findings.mistake:
+        findings.wrong.append(leaks)
     if not findings.wrong:
         _edges(student, tokens, logits, findings)
     return findings
 
 
+def _begun(bench: Bench, described: Described) -> tuple[Student, Tensor, Tensor, Findings]:
+    """The decoder, made with the check's sizes or else with its own; tokens that it runs on, and their logits.
+
+    Raises Refused where it does not run.
+    """
+    settings = signatures.settings(described, SETTINGS)
+    own = signatures.needed(described, settings)
+    places = signatures.places(described.called_with, ROLES, {**DEFAULTS, "targets": None})
+    needed = {each.name for each in described.called_with if not each.optional}
+    refusal: Refused | None = None
+    for given, length in itertools.product([settings] if own == settings else [settings, own], (LENGTH, SHORT)):
+        told = {name if name in CONFIG else signatures.role(name, tuple(SETTINGS)) for name in given}
+        student, findings = Student(bench, places, needed, length=length, told=frozenset(told)), Findings()
+        try:
+            made = bench.make(given).parameters
+            first = _begin(student, student.drawn(BATCH, length, 1), Findings())
+            student.d_vocab = first.shape[-1]
+            if "d_model" not in told:
+                student.d_model = _width(made, student.d_vocab)
+            if "n_heads" not in told:
+                student.heads = 0
+            tokens = student.drawn(student.batch, length, 1)
+            return student, tokens, _begin(student, tokens, findings), findings
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            refusal = refusal or refused
+    assert refusal is not None
+    raise refusal
+
+
+def _width(parameters: Mapping[str, Tensor], d_vocab: int) -> int:
+    """Numbers of a vector of the stream: as many as one of the vocabulary has, or as most layers read."""
+    matrices = [each for each in parameters.values() if each.dim() == 2]
+    vectors = [each for each in matrices if len(each) == d_vocab] or matrices
+    return Counter(each.shape[-1] for each in vectors).most_common(1)[0][0] if vectors else D_MODEL
+
+
 def _begin(student: Student, tokens: Tensor, findings: Findings) -> Tensor:
     """The logits, in the convention in which there are some. Raises Refused where there is none."""
-    findings.tried.append(f"{BATCH} sequences of {LENGTH} tokens out of {D_VOCAB}, two layers, {HEADS} heads")
+    heads = f", {student.heads} heads" if student.heads else ""
+    layers = ", two layers" if "n_layers" in student.told else ""
+    words = f"{len(tokens)} sequences of {student.length} tokens out of {student.d_vocab}{layers}{heads}"
+    findings.tried.append(words)
     refusals: list[Refused] = []
     masked = student.places.get("mask") in student.needed
     targets = (False, True) if "targets" in student.places else (False,)
@@ -118,11 +175,11 @@ def _begin(student: Student, tokens: Tensor, findings: Findings) -> Tensor:
             refusals.append(refused)
             continue
         runs.append(convention)
-        if not masked or torch.equal(_reach(student, tokens), causal(1, LENGTH)[0, 0]):
+        if not masked or torch.equal(_reach(student, tokens), causal(1, student.length)[0, 0]):
             break
     else:
         if not runs:
-            raise Refused(str(refusals[0]), fatal=True)
+            raise refusals[0]
         student.targets, student.form, student.axes = runs[0]
     if masked:
         findings.conventions.append(f"Mask: {student.form.words}.")
@@ -136,20 +193,22 @@ def _reach(student: Student, tokens: Tensor) -> Tensor:
     logits, columns = student.run(tokens), []
     for place in range(tokens.shape[1]):
         other = tokens.clone()
-        other[:, place] = other[:, place] % (D_VOCAB - 1) + 1
+        other[:, place] = student.other(other[:, place])
         columns.append(moved(student.run(other), logits).amax(dim=(0, 2)) > CHANGED)
     return torch.stack(columns, dim=1)
 
 
-def _laws(student: Student, tokens: Tensor, logits: Tensor, findings: Findings) -> None:
-    reach, expected = _reach(student, tokens), causal(1, LENGTH)[0, 0]
+def _laws(student: Student, tokens: Tensor, logits: Tensor, findings: Findings) -> str:
+    """Try the laws; more on how the future leaks, where that is not what a mistake with a name does."""
+    leaks = ""
+    reach, expected = _reach(student, tokens), causal(1, student.length)[0, 0]
     findings.tried.append("each token replaced: which logits change?")
     if bool((reach & ~expected).any()):
         query, key = (int(each) for each in (reach & ~expected).nonzero()[0])
-        what = leak(reach | torch.eye(LENGTH, dtype=torch.bool), expected)
-        told = "" if "leaks" in what else f" {what}"
+        what = leak(reach | torch.eye(student.length, dtype=torch.bool), expected)
+        leaks = "" if "leaks" in what else what
         findings.wrong.append(
-            f"The future leaks: the logits at position {query + 1} change with the token at position {key + 1}.{told}"
+            f"The future leaks: the logits at position {query + 1} change with the token at position {key + 1}."
         )
     elif not torch.equal(reach, expected):
         query, key = (int(each) for each in (reach != expected).nonzero()[0])
@@ -157,20 +216,24 @@ def _laws(student: Student, tokens: Tensor, logits: Tensor, findings: Findings) 
         (findings.wrong if query == key else findings.notes).append(sentence)
 
     def alone() -> str:
-        return unlike(student.run(tokens[:1]), logits[:1], "one sequence in place of four")
+        return unlike(student.run(tokens[:1]), logits[:1], "one sequence in place of several")
 
     def shorter() -> str:
         if bool((reach & ~expected).any()):
             return ""
         return unlike(student.run(tokens[:, :4]), logits[:, :4], "the first four tokens alone")
 
-    findings.try_it("one sequence in place of four", alone)
+    findings.try_it("one sequence in place of several", alone)
     findings.try_it("the first four tokens alone", shorter)
     sums = logits.exp().sum(-1)
     if same(logits.sum(-1), torch.ones(logits.shape[:-1])) and bool((logits >= 0).all()):
-        findings.notes.append("It returns probabilities; `cross_entropy` takes logits, before the softmax.")
+        findings.undecided = (
+            "It returns probabilities, and no logits. Its loss would decide it: `cross_entropy` takes logits, from "
+            "before the softmax, and with probabilities it is wrong."
+        )
     elif same(sums, torch.ones_like(sums)):
         findings.conventions.append("It returns logarithms of probabilities.")
+    return leaks
 
 
 def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
@@ -178,18 +241,19 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
     steps = student.ask(tokens, record=True).steps
     for step in steps:
         x = read_by(step, steps) if step.name in LINEAR and step.parameter else None
-        if x is not None and x.shape == (LENGTH, BATCH, D_MODEL):
+        if x is not None and x.shape == (tokens.shape[1], tokens.shape[0], student.d_model):
             x = x.transpose(0, 1)
-        if x is None or x.shape != (BATCH, LENGTH, D_MODEL) or not bool(x.isfinite().all()):
+        if x is None or x.shape != (*tokens.shape, student.d_model) or not bool(x.isfinite().all()):
             continue
-        read = follow(steps, x, HEADS)
-        found = list(hypotheses(read, LONGEST))
-        if read.shared:
+        reads = [follow(steps, x, heads) for heads in _heads(student, steps, tokens)]
+        found = [hypothesis for read in reads for hypothesis in hypotheses(read, LONGEST)]
+        if any(read.shared for read in reads):
             findings.wrong.insert(0, SHARED)
             findings.call_if_there("one-projection-for-all-heads")
+        read = reads[0]
         if not found or read.after is None:
             continue
-        seen = causal(BATCH, LENGTH)
+        seen = causal(*tokens.shape)
         findings.tried.append("the first attention beside ours with the same weights")
         for hypothesis in found:
             if same(hypothesis.run(x, seen), read.after):
@@ -203,11 +267,32 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
         _around(steps, read.after, findings)
         break
     else:
-        findings.undecided = (
+        findings.undecided = findings.undecided or (
             "Its attention was not found, so it was compared with no reference: only the laws of a decoder were "
             "checked. The class of its attention, checked by itself, would decide it."
         )
     _norms(steps, findings)
+    _places(steps, tokens, findings)
+
+
+def _heads(student: Student, steps: Sequence[Step], tokens: Tensor) -> Sequence[int]:
+    """How many heads it may have: as many as it was told, or as patterns in its first softmax, or any number."""
+    if student.heads:
+        return (student.heads,)
+    square, one = (tokens.shape[1], tokens.shape[1]), tokens.shape[0] * tokens.shape[1] ** 2
+    patterns = (step.value for step in steps if step.name == "softmax" and step.value.shape[-2:] == square)
+    found = next((each.numel() // one for each in patterns), 0)
+    return list(dict.fromkeys([*([found] if found else []), *ANY_HEADS]))
+
+
+def _places(steps: Sequence[Step], tokens: Tensor, findings: Findings) -> None:
+    """Do all positions get one vector of an embedding of positions?"""
+    for step in steps:
+        if step.name != "embedding" or not re.search(r"pos|wpe", step.parameter) or step.value.dim() < 2:
+            continue
+        rows = step.value.flatten(0, -2)
+        if step.value.shape[-2] == tokens.shape[1] and torch.equal(rows, rows[:1].expand_as(rows)):
+            findings.wrong.append(f"Every position gets the same vector of {step.parameter}: nothing tells the order.")
 
 
 def _around(steps: Sequence[Step], attended: Tensor, findings: Findings) -> None:
@@ -235,7 +320,7 @@ def _norms(steps: Sequence[Step], findings: Findings) -> None:
     """Is a vector divided by its unbiased standard deviation?"""
     for step in steps:
         source = read_by(step, steps)
-        if step.name not in ("std", "var") or source is None or source.shape != (BATCH, LENGTH, D_MODEL):
+        if step.name not in ("std", "var") or source is None or source.shape[-1] < 2 or source.dim() != 3:
             continue
         unbiased = source.std(-1) if step.name == "std" else source.var(-1)
         if step.value.numel() == unbiased.numel() and same(step.value.reshape(unbiased.shape), unbiased):
@@ -250,10 +335,13 @@ def _norms(steps: Sequence[Step], findings: Findings) -> None:
 
 def _edges(student: Student, tokens: Tensor, logits: Tensor, findings: Findings) -> None:
     def finite(batch: int, length: int) -> str:
-        return "" if bool(student.run(drawn(batch, length, 5)).isfinite().all()) else "The logits are not all finite."
+        found = student.run(student.drawn(batch, length, 5))
+        return "" if bool(found.isfinite().all()) else "The logits are not all finite."
 
     findings.try_it("one token", lambda: finite(2, 1))
-    findings.try_it(f"as many tokens as it was made for, {LONGEST}", lambda: finite(2, LONGEST))
+    if "n_ctx" in student.told or any(name in CONFIG for name in student.told):  # whose class may have its own length
+        attempt = findings.try_it if "n_ctx" in student.told else findings.look_at
+        attempt(f"as many tokens as it was made for, {LONGEST}", lambda: finite(2, LONGEST))
     findings.try_it("gradients", lambda: _gradients(student, tokens))
     findings.try_it("the same call twice", lambda: _twice(student, tokens, logits))
     findings.look_at("half precision (bfloat16)", lambda: _half(student, tokens, logits))
@@ -281,7 +369,7 @@ def _half(student: Student, tokens: Tensor, logits: Tensor) -> str:
 def _exchanged(student: Student, tokens: Tensor, logits: Tensor) -> str:
     """A causal mask alone tells something of the order, from the second layer on."""
     tokens = tokens.clone()
-    tokens[:, 1] = tokens[:, 2] % (D_VOCAB - 1) + 1
+    tokens[:, 1] = student.other(tokens[:, 2])
     other = tokens.clone()
     other[:, [1, 2]] = other[:, [2, 1]]
     gap = difference(student.run(tokens)[:, -1], student.run(other)[:, -1])

@@ -28,8 +28,8 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
     changed[1:] = student.drawn(len(x), x.shape[1], 2)[1:]
     masked = student.places.get("mask") in student.needed
     refusal: Refused | None = None
-    for form, axes in itertools.product(MASK_FORMS, (*MASK_AXES, "keys")) if masked else ((SEEN, "full"),):
-        student.form, student.axes = form, axes
+    forms = tuple(itertools.product(MASK_FORMS, (*MASK_AXES, "keys"))) if masked else ((SEEN, "full"),)
+    for student.rotation, (student.form, student.axes) in itertools.product(student.rotations(), forms):
         for student.first in (False, True):
             try:
                 found, other = student.run(x), student.run(changed)
@@ -41,6 +41,7 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
             if repeats(found[0], other[0]):
                 order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
                 findings.conventions.append(f"x is {order}.")
+                findings.conventions += ["It is handed rotations by position."] if student.rotation[1] else []
                 return
     if refusal is not None:
         raise refusal
@@ -203,7 +204,7 @@ def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
 def leak(reach: Tensor, seen: Tensor) -> str:
     """What a mask does not do, by which outputs change with which inputs, [query, key]."""
     if bool(reach.all()):
-        return "The mask hides nothing: every position changes with every other."
+        return "Nothing is hidden in the end: every position changes with every other."
     if torch.equal(reach, seen.T | torch.eye(len(seen), dtype=torch.bool)):
         return "The mask is transposed: its rows should be the queries, its columns the keys."
     query, key = (int(each) for each in (reach != seen).nonzero()[0])

@@ -15,7 +15,7 @@ from transformer.checking import stages
 from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
-from transformer.checking.kinds.module.student import HEADS, LONGEST, Student, causal
+from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST, Student, causal
 from transformer.checking.projections import (
     ADDING,
     LINEAR,
@@ -25,6 +25,7 @@ from transformer.checking.projections import (
     hypotheses,
     layers_of,
     mistaken,
+    of_a_module,
     read_by,
 )
 from transformer.checking.recording import Step
@@ -32,13 +33,13 @@ from transformer.foundation.words import listed
 from transformer.positions import NO_POSITIONS
 
 SHARED = "All heads share one projection of d_head × d_head: each head needs weights of its own."
+UNFOLLOWED = ("projected", "split", "scores")
+"""Stages up to which the code cannot be followed where the first of them differs: they were read off the code itself."""
 FEW = 3
 """Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
-ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
-"""How many heads a class may have that takes no number of them."""
 TILED = (
-    "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. That is another order of "
-    "the heads: trained from scratch it learns as well, and with anybody else's weights it is wrong."
+    "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. That is another order "
+    "of the heads: trained from scratch it learns as well, and with anybody else's weights it is wrong."
 )
 
 
@@ -78,6 +79,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     else:
         inside = [] if after is None or same(after, output) else [after]
         diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+        _only_by_name(findings)
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
@@ -271,18 +273,25 @@ def diagnose(
     """
     # A mask that is built in and does not hide, as behind a softmax over the queries, is not known to be there.
     masks = [seen] if seen is not None else [None, causal(len(x), x.shape[1])]
+    known = of_a_module()
     exact = (
         (each, mask, mistake)
         for each, mask in itertools.product(likeliest, masks)
         if each.positions is NO_POSITIONS
-        for mistake, wrong in mistaken(each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW])
+        for mistake, wrong in mistaken(
+            each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW], known
+        )
         if any(same(wrong, result[:FEW]) for result in (output, *inside))
     )
     hypothesis, seen, named = next(exact, (likeliest[0], seen, None))
     read = hypothesis.around.read(x)
-    divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, read, seen))
+    expected = stages.of_module(hypothesis.module, read, seen)
+    divergence = stages.compare(steps, output, expected)
+    if divergence.first in UNFOLLOWED and hypothesis.module.n_heads > 1:  # are they computed one after the other?
+        one_by_one = stages.compare(stages.gathered(steps, hypothesis.module.n_heads), output, expected)
+        divergence = divergence if one_by_one.first in UNFOLLOWED else one_by_one
     findings.divergence = divergence
-    if named is None and divergence.first in ("projected", "scores") and not findings.wrong:
+    if named is None and divergence.first in UNFOLLOWED and not findings.wrong:
         # The projections were read off the code itself: it is what is made of them that is not known.
         findings.undecided = (
             "The scores are no product of the queries and keys that were found. What follows was not compared. The "
@@ -293,3 +302,9 @@ def diagnose(
     findings.wrong.insert(0, divergence.sentence)
     if named is not None:
         findings.call_by_name(named)
+
+
+def _only_by_name(findings: Findings) -> None:
+    """Leave the mistake that gives the same output, and where: a law that is broken is broken by it."""
+    if findings.mistake:
+        del findings.wrong[2:]

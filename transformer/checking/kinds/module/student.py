@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,9 +14,10 @@ from torch.nn.functional import pad
 
 from transformer.checking import laws, signatures
 from transformer.checking.bench import Answer, Bench, Described
-from transformer.checking.conventions import SEEN, MaskForm
+from transformer.checking.conventions import ROTATIONS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.foundation.foreign import quoted, shortened
+from transformer.positions import angles
 
 D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
 BATCH, LENGTH = 8, 9
@@ -26,10 +28,14 @@ WIDEST = 2048
 """Numbers that a vector of x may have at most."""
 WINDOW = 4
 """Tokens of a window, where a class is told how many: fewer than LENGTH."""
+ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""How many heads a class may have that takes no number of them."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
 """[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
 ROLES = ("query", "key", "value", "mask")
 DEFAULTS = {"flag": False, "causal": False, "dropout": 0.0}
+GIVEN = ("rotation", "cosine", "sine", "start")
+"""What a module may be handed about positions."""
 SETTINGS = {
     "d_model": D_MODEL,
     "n_heads": HEADS,
@@ -82,6 +88,10 @@ class Student:
     name: str = ""
     told_window: bool = False
     """Was it told how far its window reaches?"""
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """What it is handed about positions: the role of each by its name."""
+    rotation: tuple[int, int] = (0, 0)
+    """The way in which rotations are handed over, by its place among ROTATIONS, and how wide a head is."""
     flags: Mapping[str, bool] = field(default_factory=dict)
     """The parameters that open another path; is it the one that switches a causal mask?"""
 
@@ -130,7 +140,7 @@ class Student:
         if seen is not None and "mask" in self.places:
             given["mask"] = self._mask(seen)
         given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
-        named = {self.places[one]: value for one, value in given.items()} | dict(flags)
+        named = {self.places[one]: value for one, value in given.items()} | self._placed(x.shape[1]) | dict(flags)
         return self.bench.call(list(named.values()), list(named), **options)
 
     def output(self, answer: Answer, like: Tensor) -> Tensor:
@@ -157,6 +167,22 @@ class Student:
     def turn(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1) if self.first else x
 
+    def rotations(self) -> list[tuple[int, int]]:
+        """Every way in which rotations may be handed over; one where it is handed none."""
+        roles = set(self.positions.values())
+        if not roles - {"start"}:
+            return [(0, 0)]
+        heads = (self.heads,) if self.counted else ANY_HEADS
+        widths = [self.width // each for each in heads if self.width % (2 * each) == 0]
+        return list(itertools.product((0, 1, 2) if "rotation" in roles else (2, 3, 4), widths))
+
+    def _placed(self, length: int) -> dict[str, Any]:
+        """What it is handed about the positions of x, by name."""
+        place, width = self.rotation
+        made = ROTATIONS[place](angles(torch.arange(length), width).float()) if width else ()
+        what = {"rotation": made[0] if len(made) == 1 else made, "cosine": made[0], "sine": made[-1]} if made else {}
+        return {name: what.get(role, 0) for name, role in self.positions.items()}
+
     def _mask(self, seen: Tensor) -> Tensor:
         written = self.form.write(seen)
         if self.axes == "matrix":
@@ -172,9 +198,16 @@ class Student:
 
 def student_of(bench: Bench, described: Described) -> Student:
     """What the parameters of `forward` are for."""
-    parameters = described.called_with
+    positions = {
+        each.name: role
+        for each in described.called_with
+        if not each.optional and (role := signatures.role(each.name, GIVEN))
+    }
+    parameters = tuple(each for each in described.called_with if each.name not in positions)
     names = [each.name for each in parameters if not each.optional]
-    one = [each for each in names if signatures.role(each, ("mask",)) != "mask"]
+    masks = [each.name for each in parameters if signatures.role(each.name, ("mask",))]
+    masks = [name for name in masks if "mask" in name.lower()] or masks  # an M beside a mask is something to look at
+    one = [name for name in names if name not in masks]
     if len(one) == 1:
         roles: tuple[str, ...] = ("x", "mask")
         places = {"x": one[0]}
@@ -199,4 +232,13 @@ def student_of(bench: Bench, described: Described) -> Student:
     }
     told = any(signatures.role(each.name, tuple(SETTINGS)) == "window" for each in described.parameters)
     name = shortened(described.name)
-    return Student(bench, places, needed, flags=laws.flags(parameters), further=further, name=name, told_window=told)
+    return Student(
+        bench,
+        places,
+        needed,
+        flags=laws.flags(parameters),
+        further=further,
+        name=name,
+        told_window=told,
+        positions=positions,
+    )
