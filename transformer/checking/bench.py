@@ -17,7 +17,7 @@ import tokenize
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -222,9 +222,8 @@ class Local(Bench):
 
     def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
-        given = {name: self._settings(name, each) if name in CONFIG else each for name, each in arguments.items()}
         with drawing(0):
-            self._made = self._what(**given)
+            self._made = self._instance(arguments)
         made = Made(*({name: _real(each) for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
         _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
@@ -237,20 +236,32 @@ class Local(Bench):
         named = (self._named(kind) for kind in ("parameters", "buffers"))
         return Made(*({name: _real(each.detach()) for name, each in one} for one in named))
 
-    def _settings(self, name: str, values: Mapping[str, Any]) -> Any:
-        """The settings in one object: of the file's own class for them, which has defaults for all others, if it has one."""
-        module = vars(sys.modules.get(getattr(self._what, "__module__", ""), type(self)))
-        parameter = inspect.signature(self._what).parameters[name]  # type: ignore[arg-type]
-        noted = module.get(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation
-        own = (each for each_name, each in list(module.items()) if _SETTINGS.search(each_name))
-        for each in (noted, type(parameter.default), *own):
-            if not isinstance(each, type) or each.__module__ != getattr(self._what, "__module__", ""):
-                continue
+    def _instance(self, arguments: Mapping[str, Any]) -> Any:
+        """An instance of the class. Settings in one object are of a class of the file for them, or else a record."""
+        what: Any = self._what
+        names = [name for name in arguments if name in CONFIG]
+        first: Exception | None = None
+        for settings in (*self._classes_of_settings(names[0]), Settings) if names else (Settings,):
             try:
-                return _configured(each, values)
-            except (TypeError, ValueError, AssertionError, AttributeError):
-                continue
-        return Settings(values)
+                return what(**{**arguments, **{name: _configured(settings, arguments[name]) for name in names}})
+            except (TypeError, ValueError, AttributeError, LookupError, AssertionError) as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    def _classes_of_settings(self, name: str) -> list[type]:
+        """What the settings in one object may be of: what the file notes, or has for a default, or calls so."""
+        known = getattr(getattr(self._what, "__init__", None), "__globals__", {})
+        parameter = inspect.signature(self._what).parameters[name]  # type: ignore[arg-type]
+        noted = known.get(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation
+        called = [each for each_name, each in list(known.items()) if _SETTINGS.search(each_name)]
+        return [
+            each
+            for each in (noted, type(parameter.default), *called)
+            if isinstance(each, type)
+            and each.__module__ == getattr(self._what, "__module__", "")
+            and not issubclass(each, nn.Module)
+        ]
 
     def _call(
         self, arguments: Sequence[Any], names: Sequence[str], record: bool, gradients: bool, precision: str
@@ -339,11 +350,14 @@ class Local(Bench):
 
 def _configured(settings: type, values: Mapping[str, Any]) -> Any:
     """An object of a class of settings, with those of the values that it knows."""
+    if settings is Settings:
+        return Settings(values)
     taken = inspect.signature(settings).parameters
     made = settings(**{name: value for name, value in values.items() if name in taken})
     for name, value in values.items():
         if name not in taken and hasattr(made, name):
-            setattr(made, name, value)
+            with suppress(AttributeError):  # it is computed from others
+                setattr(made, name, value)
     return made
 
 

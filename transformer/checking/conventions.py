@@ -95,7 +95,7 @@ ROTATIONS: tuple[Callable[[Tensor], tuple[Tensor, ...]], ...] = (
     lambda angle: (angle.cos(), angle.sin()),
     lambda angle: (_pairs(angle).cos(), _pairs(angle).sin()),
 )
-"""Ways to hand over rotations, from their angles [position, pair]: complex, as a last axis of two, cosines and sines."""
+"""Ways to hand over rotations, from their angles [position, pair]: complex, an axis of two, or cosines and sines."""
 
 
 def laid_out(seen: Tensor, layout: Layout, axes: str, heads: int) -> Tensor | None:

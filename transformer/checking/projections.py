@@ -86,11 +86,6 @@ class Hypothesis:
         other = read if looked_at is None else looked_at if plain else self.around.read(looked_at)
         return self.around.write(x, self.module(read, other, seen, self.positions))
 
-    def looks(self, x: Tensor, looked_at: Tensor, found: Tensor) -> Tensor:
-        """The output with another sequence to look at: of both ways to read that, the one that was `found`, if any."""
-        ways = [self.run(x, None, looked_at, plain=plain) for plain in (False, True)]
-        return next((each for each in ways if same(found, each)), ways[0])
-
     @torch.no_grad()
     def cross(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What queries of one sequence make of the keys of another and of the values of a third; nothing is hidden."""
@@ -125,17 +120,24 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
 
 
-def layers_of(steps: Sequence[Step], other: Tensor, n_heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
-    """The layers in a recording that read another sequence as it comes: the name of each weight, and its rows."""
+def layers_of(steps: Sequence[Step], x: Tensor, other: Tensor, n_heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """The layers in a recording of a call with x and another sequence: the name of each weight, what it read and made.
+
+    Both are [batch, position, numbers]; layers that read something of another width are left out.
+    """
     found = []
     for place, step in enumerate(steps):
         if step.name not in LINEAR or not step.parameter:
             continue
         source = read_by(step, steps)
-        value = _rows(_with_bias(place, steps), other, n_heads)
-        argument = source is None and any(each.startswith("input ") and each != "input 0" for each in step.sources)
-        if value is not None and (argument or (source is not None and _is(source, other))):
-            found.append((step.parameter, other, value))
+        if source is None and any(each.startswith("input ") for each in step.sources):
+            source = x if "input 0" in step.sources else other
+        if source is None or source.dim() != 3 or source.shape[-1] != x.shape[-1]:
+            continue
+        source = source if len(source) == len(x) else source.transpose(0, 1)
+        value = _rows(_with_bias(place, steps), source, n_heads)
+        if value is not None:
+            found.append((step.parameter, source, value))
     return tuple(found)
 
 

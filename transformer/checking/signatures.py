@@ -32,6 +32,7 @@ _ROLES = (
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
     ("window", r"window|^look_?back$"),
     ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$"),
+    ("batch", r"^batch(_?size)?$|^B$|^bs$"),
     ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),
     ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
     ("base", r"base|theta"),
@@ -78,14 +79,17 @@ def role(name: str, among: Sequence[str] = ()) -> str:
     return next((each for each in fitting if each in among), "" if among else next(iter(fitting), ""))
 
 
-def guess(described: Described) -> str:
-    """The kind of a function or a class, from its name and its parameters. Raises Refused where they do not say."""
+def guess(described: Described, *, counting: bool = True) -> str:
+    """The kind of a function or a class, from its name and its parameters. Raises Refused where they do not say.
+
+    A function of three or four that have no names is one of attention, where `counting` them is enough.
+    """
     name = described.name.lower()
     made, called = (_names(each) for each in (described.parameters, described.called_with))
     roles = [role(each, ("query", "key", "value", "mask")) for each in called]
     three = {"query", "key", "value"} <= set(roles)
     if described.is_class:
-        part = re.search(r"(block|layer|mlp|ffn|feed_?fo?r?ward|glu|norm|config|args)$", name)
+        part = re.search(r"(block|(?<!attention)(?<!attn)layer|mlp|ffn|feed_?fo?r?ward|glu|norm|config|args)$", name)
         if any(each in CONFIG for each in made):
             if part:
                 raise _unnamed(described)
@@ -120,7 +124,8 @@ def guess(described: Described) -> str:
     else:
         if three:
             return "attention"
-        if re.search(r"target|shift|predict", name) and len(called) == 1:
+        sizes = all(role(each.name, ("n_ctx", "batch")) for each in described.parameters[1:])
+        if re.search(r"target|shift|predict|(get|make|sample)_batch", name) and called and sizes:
             return "targets"
         if re.search(r"mask|causal|subsequent|triangular", name):
             return "mask"
@@ -129,7 +134,7 @@ def guess(described: Described) -> str:
         needed = [each for each in described.parameters if not each.optional]
         if len(needed) == 2 and "d_model" in [role(each.name, ("d_model", "n_ctx")) for each in needed]:
             return "positions"
-        if len(needed) in (3, 4) or re.search(r"attention|attn", name):
+        if (counting and len(needed) in (3, 4)) or re.search(r"attention|attn", name):
             return "attention"
         if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(
             r"^(n|size|sz|t)$", "".join(called[:1])

@@ -27,7 +27,7 @@ D = 6
 """Dimensions of a query."""
 DEFAULTS = {"dropout": None, "d_head": D, "d_model": D, "scale": 1 / math.sqrt(D), "causal": False, "flag": False}
 """What else a function may need."""
-SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}
+SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.1, "scale": math.sqrt(D)}
 """What a class may need; there the scale is a temperature, which divides."""
 
 
@@ -340,6 +340,7 @@ def _name(findings: Findings, student: Student, convention: Convention, asked: T
         findings.wrong.append(findings.divergence.sentence)
     else:
         findings.wrong.append("With a mask the output is right; without one it differs from the reference.")
+    laws.require_read_masks(student.ask(asked, convention, record=True).steps, findings)
     if named is not None:
         findings.call_by_name(named)
 

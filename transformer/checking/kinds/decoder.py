@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from transformer.checking import signatures
 from transformer.checking.bench import CONFIG, Answer, Bench, Described
@@ -18,8 +19,9 @@ from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
 from transformer.checking.kinds.module.conventions import leak
+from transformer.checking.kinds.module.edges import twice
 from transformer.checking.kinds.module.reference import SHARED, diagnose
-from transformer.checking.kinds.module.student import ANY_HEADS, causal
+from transformer.checking.kinds.module.student import ANY_HEADS, causal, enough
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
 from transformer.foundation.foreign import shortened
@@ -36,11 +38,13 @@ SETTINGS = {
     "d_vocab": D_VOCAB,
     "d_ff": 2 * D_MODEL,
     "n_ctx": LONGEST,
-    "dropout": 0.0,
+    "dropout": 0.1,
     "d_head": D_MODEL // HEADS,
     "bias": True,
     "causal": True,
 }
+BENT = ("gelu", "relu", "silu", "tanh", "sigmoid", "softmax", "scaled_dot_product_attention")
+"""What a layer does to what it makes: behind it the stream is no more."""
 CHANGED = 1e-5
 """A logit that moves by more has changed."""
 
@@ -64,14 +68,14 @@ class Student:
     d_model: int = D_MODEL
     heads: int = HEADS
 
-    def ask(self, tokens: Tensor, **options: Any) -> Answer:
-        """What it answers for tokens [batch, position]. Raises Refused."""
+    def ask(self, tokens: Tensor, targets: Tensor | None = None, **options: Any) -> Answer:
+        """What it answers for tokens [batch, position], and for targets, if it takes any. Raises Refused."""
         given: dict[str, Any] = {"tokens": tokens}
         if self.places.get("mask") in self.needed:
             mask = self.form.write(causal(*tokens.shape))
             given["mask"] = mask[0, 0] if self.axes == "matrix" else mask
-        if self.targets:
-            given["targets"] = tokens
+        if self.targets or targets is not None:
+            given["targets"] = tokens if targets is None else targets
         given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
         return self.bench.call(list(given.values()), [self.places[one] for one in given], **options)
 
@@ -86,11 +90,6 @@ class Student:
                 return value.unflatten(0, tokens.shape)
         shape = list(answer.values[0].shape)
         raise Refused(f"It returns the shape {shape}; the logits should be {[*tokens.shape, self.d_vocab]}.")
-
-    @property
-    def batch(self) -> int:
-        """So many sequences that their tokens tell a layer's weights."""
-        return max(BATCH, 5 * self.d_model // (4 * self.length))
 
     def drawn(self, batch: int, length: int, seed: int) -> Tensor:
         """Tokens [batch, position]."""
@@ -107,10 +106,16 @@ def judge(bench: Bench, described: Described) -> Findings:
     if not described.is_class:
         raise Refused("A decoder is checked as a class.", fatal=True)
     student, tokens, logits, findings = _begun(bench, described)
+    findings.tried.append("the same call twice")
+    if drops := twice(logits, student.run(tokens, seed=1)):
+        findings.wrong.append(drops)
+        return findings
     leaks = _laws(student, tokens, logits, findings)
     _attention(student, tokens, findings)
     if leaks and not findings.mistake:
         findings.wrong.append(leaks)
+    if "targets" in student.places:
+        findings.try_it("the loss with targets", lambda: _loss(student, tokens, findings))
     if not findings.wrong:
         _edges(student, tokens, logits, findings)
     return findings
@@ -137,7 +142,7 @@ def _begun(bench: Bench, described: Described) -> tuple[Student, Tensor, Tensor,
                 student.d_model = _width(made, student.d_vocab)
             if "n_heads" not in told:
                 student.heads = 0
-            tokens = student.drawn(student.batch, length, 1)
+            tokens = student.drawn(enough(student.d_model, length, BATCH), length, 1)
             return student, tokens, _begin(student, tokens, findings), findings
         except Refused as refused:
             if refused.fatal:
@@ -291,22 +296,51 @@ def _places(steps: Sequence[Step], tokens: Tensor, findings: Findings) -> None:
         if step.name != "embedding" or not re.search(r"pos|wpe", step.parameter) or step.value.dim() < 2:
             continue
         rows = step.value.flatten(0, -2)
-        if step.value.shape[-2] == tokens.shape[1] and torch.equal(rows, rows[:1].expand_as(rows)):
+        if step.value.dim() == 3 and step.value.shape[:2] == tokens.shape and not same(*step.value[:2]):
+            findings.wrong.append(
+                f"The same position gets other vectors of {step.parameter} in another sequence: look them up by the "
+                "position, and not by the token."
+            )
+        elif step.value.shape[-2] == tokens.shape[1] and torch.equal(rows, rows[:1].expand_as(rows)):
             findings.wrong.append(f"Every position gets the same vector of {step.parameter}: nothing tells the order.")
 
 
 def _around(steps: Sequence[Step], attended: Tensor, findings: Findings) -> None:
-    """Is what attention makes added to the stream?"""
+    """Is what attention makes added to the stream, and is the stream added to what comes of it?"""
     names = {f"step {place}" for place, step in enumerate(steps) if _equal(step.value, attended)}
-    for step in steps:
+    for place, step in enumerate(steps):
         if step.name in ADDING and names & set(step.sources):
-            if len([each for each in step.sources if each]) > 1:
+            if _adds_two(step):
+                _require_stream(steps, place, findings)
                 return
         elif step.name in ("dropout", "contiguous", "reshape", "view", "transpose", "__mul__", "mul", "__get__"):
-            names |= {f"step {place}" for place, each in enumerate(steps) if each is step and names & set(step.sources)}
+            names |= {f"step {place}"} if names & set(step.sources) else set()
     findings.wrong.append("What attention makes is not added to its input: the residual connection is missing.")
     if not findings.mistake:
         findings.call_if_there("no-residual")
+
+
+def _adds_two(step: Step) -> bool:
+    return len([each for each in step.sources if each]) > 1
+
+
+def _require_stream(steps: Sequence[Step], place: int, findings: Findings) -> None:
+    """Note as wrong that what stands in the stream at a place is never added to what later layers make of it."""
+    stream, later = {f"step {place}"}, False
+    for number, step in enumerate(steps[place + 1 :], place + 1):
+        sums = step.name in ADDING and _adds_two(step) and step.value.shape == steps[place].value.shape
+        if sums and not step.parameter:
+            read = stream & set(step.sources)
+            later = True
+            if read and set(step.sources) - stream:
+                return
+        if stream & set(step.sources) and not (step.name in LINEAR and step.parameter) and step.name not in BENT:
+            stream.add(f"step {number}")
+    if later:
+        findings.wrong.append(
+            "Behind the first attention the stream is lost: no layer's result is added to it. The residual connection "
+            "of the feed-forward layer is missing."
+        )
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:
@@ -343,9 +377,34 @@ def _edges(student: Student, tokens: Tensor, logits: Tensor, findings: Findings)
         attempt = findings.try_it if "n_ctx" in student.told else findings.look_at
         attempt(f"as many tokens as it was made for, {LONGEST}", lambda: finite(2, LONGEST))
     findings.try_it("gradients", lambda: _gradients(student, tokens))
-    findings.try_it("the same call twice", lambda: _twice(student, tokens, logits))
     findings.look_at("half precision (bfloat16)", lambda: _half(student, tokens, logits))
     findings.look_at("two earlier tokens exchanged", lambda: _exchanged(student, tokens, logits))
+
+
+def _loss(student: Student, tokens: Tensor, findings: Findings) -> str:
+    """What is wrong with the loss that it returns where it is given targets; empty where nothing is known to be."""
+    targets = student.drawn(*tokens.shape, 6)
+    answer = student.ask(tokens, targets=targets)
+    losses = [each for each in answer.values if each.numel() == 1]
+    logits = student.run(tokens)
+    if not losses:
+        return ""
+
+    def is_of(scores: Tensor, of: Tensor) -> bool:
+        mean = cross_entropy(scores.flatten(0, -2), of.flatten())
+        return any(same(losses[0].reshape(()), each) for each in (mean, mean * of.numel()))
+
+    if is_of(logits, targets):
+        return ""
+    if is_of(logits[:, :-1], targets[:, 1:]):
+        findings.conventions.append("The loss shifts its targets itself: hand over the tokens that are read.")
+    elif is_of(logits, tokens) or is_of(logits[:, :-1], tokens[:, 1:]):
+        return "The loss compares the logits with the tokens that are read, and not with the targets."
+    elif is_of(logits.softmax(-1), targets):
+        return "The loss is that of probabilities: `cross_entropy` takes logits, from before the softmax."
+    else:
+        findings.notes.append("Its loss is no mean of cross-entropies of its logits and targets: it was not judged.")
+    return ""
 
 
 def _gradients(student: Student, tokens: Tensor) -> str:
@@ -353,10 +412,6 @@ def _gradients(student: Student, tokens: Tensor) -> str:
     # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.
     unused = tuple(name for name in unused if not name.endswith("bias"))
     return f"No gradient reaches {shortened(unused[0])}: it takes no part in the logits." if unused else ""
-
-
-def _twice(student: Student, tokens: Tensor, logits: Tensor) -> str:
-    return "" if same(student.run(tokens, seed=1), logits) else "Two calls differ in evaluation mode: is dropout on?"
 
 
 def _half(student: Student, tokens: Tensor, logits: Tensor) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Any
@@ -15,7 +16,7 @@ from transformer.checking.bench import CONFIG, Bench, Described
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.checking.kinds.module.conventions import find_masks, find_order, take_one_sequence
-from transformer.checking.kinds.module.edges import try_edges, try_paths
+from transformer.checking.kinds.module.edges import try_edges, try_paths, twice
 from transformer.checking.kinds.module.reference import find_reference
 from transformer.checking.kinds.module.student import (
     BATCH,
@@ -27,9 +28,13 @@ from transformer.checking.kinds.module.student import (
     SHORT,
     WIDEST,
     Student,
+    enough,
     student_of,
 )
 from transformer.foundation.words import counted
+
+TURNING = re.compile(r"(^|[._])(cos|sin|inv)|freq|rope|rotary|rotat", re.IGNORECASE)
+"""Names of what turns queries and keys."""
 
 
 def judge(bench: Bench, described: Described) -> Findings:
@@ -41,6 +46,10 @@ def judge(bench: Bench, described: Described) -> Findings:
     settings = signatures.settings(described, SETTINGS | ({} if told else ONE_HEAD))
     student, x, findings = _begun(bench, described, settings, roles, told=told)
     if x is None:
+        return findings
+    findings.tried.append("the same call twice")
+    if drops := twice(student.run(x), student.run(x, seed=1)):
+        findings.wrong.append(drops)
         return findings
     seen = find_masks(student, x, findings)
     if seen is None and not findings.wrong:
@@ -70,7 +79,9 @@ def _begun(
         student.heads, student.counted = (HEADS, True) if told and ours else (1, False)
         student.length, student.told_length = length, ours and "n_ctx" in roles
         try:
-            student.parameters = bench.make(given).parameters
+            made = bench.make(given)
+            student.parameters = made.parameters
+            student.turns = any(map(TURNING.search, (described.name, *made.buffers, *student.positions)))
         except Refused as problem:
             if problem.fatal or (not refused and given is own):
                 raise
@@ -78,7 +89,7 @@ def _begun(
             break
         for width in _widths(student.parameters, told=ours and bool(roles & {"d_model", "d_out"})):
             student, findings = dataclasses.replace(student, width=width), Findings()
-            x = student.drawn(max(BATCH, 5 * width // (4 * length)), length, 1)
+            x = student.drawn(enough(width, length), length, 1)
             try:
                 find_order(student, x, findings)
             except Refused as problem:

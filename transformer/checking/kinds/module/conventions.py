@@ -24,12 +24,13 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
     """Which axis is the batch? Other sequences must not change what one of them gives."""
     heads = f", {counted(student.heads, 'head')}" if student.counted else ""
     findings.tried.append(f"{len(x)} sequences of {x.shape[1]} positions, d_model {student.width}{heads}")
-    changed = x.clone()
-    changed[1:] = student.drawn(len(x), x.shape[1], 2)[1:]
+    changed, kept = student.drawn(len(x), x.shape[1], 2), len(x) // 2  # behind a mask the first one sees no other
+    changed[kept] = x[kept]
     masked = student.places.get("mask") in student.needed
     refusal: Refused | None = None
     forms = tuple(itertools.product(MASK_FORMS, (*MASK_AXES, "keys"))) if masked else ((SEEN, "full"),)
-    for student.rotation, (student.form, student.axes) in itertools.product(student.rotations(), forms):
+    for rotation, (form, axes) in itertools.product(student.rotations(), forms):
+        student.rotation, student.form, student.axes = rotation, form, axes
         for student.first in (False, True):
             try:
                 found, other = student.run(x), student.run(changed)
@@ -38,7 +39,7 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
                     raise
                 refusal = refusal or refused
                 continue
-            if repeats(found[0], other[0]):
+            if repeats(found[kept], other[kept]):
                 order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
                 findings.conventions.append(f"x is {order}.")
                 findings.conventions += ["It is handed rotations by position."] if student.rotation[1] else []
@@ -83,6 +84,12 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
             return None
         if student.told_window:
             laws.require_window(student.name, findings, reach)
+        windowless = bool(reach.all()) or torch.equal(reach, ahead)
+        if windowless and laws.WINDOW.search(student.name) and not student.told_window:
+            findings.undecided = (
+                f"Its name says that it has a window, and of {student.length} positions it hides none. A setting for "
+                "the tokens of its window would decide it."
+            )
         if bool(reach.all()):
             findings.notes.append("It takes no mask: only attention without one was checked.")
             return None
@@ -121,6 +128,10 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
     if not found and (wrong := _padding_that_fails(student, x)):
         findings.wrong.append(wrong)
         return student.mask(batch, student.length)
+    if not found and _is_switch(student, x):
+        name = student.places.pop("mask")
+        student.flags = {**student.flags, name: True}
+        return find_masks(student, student.drawn(batch, student.length, 1), findings)
     if not found:
         student.run(x, given)  # says why no mask is taken
     student.form, student.axes, reach = found[0]
@@ -143,6 +154,21 @@ def _require_attention(student: Student, x: Tensor, findings: Findings) -> None:
     lost = bool(student.output(answer, x).isnan().any())
     nan = " Its output holds NaN: some queries see no key at all." if lost else ""
     findings.wrong.append(f"No position takes anything from another.{nan}")
+
+
+def _is_switch(student: Student, x: Tensor) -> bool:
+    """Is what is called a mask true or false, and switches a mask of its own?"""
+    name = student.places["mask"]
+    if name in student.needed:
+        return False
+    try:
+        for value in (True, False):
+            student.run(x, flags={name: value})
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return False
+    return True
 
 
 def _window(reach: Tensor) -> frozenset[int]:

@@ -16,6 +16,7 @@ from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, wh
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
 from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST, Student, causal
+from transformer.checking.laws import require_read_masks
 from transformer.checking.projections import (
     ADDING,
     LINEAR,
@@ -34,7 +35,11 @@ from transformer.positions import NO_POSITIONS
 
 SHARED = "All heads share one projection of d_head × d_head: each head needs weights of its own."
 UNFOLLOWED = ("projected", "split", "scores")
-"""Stages up to which the code cannot be followed where the first of them differs: they were read off the code itself."""
+"""Stages that were read off the code itself: where one of them is the first that differs, it cannot be followed."""
+TURNED = ("view_as_real", "view_as_complex", "cos", "sin", "polar")
+"""Functions that code calls which turns queries and keys."""
+LOWEST = 1000.0
+"""A bias beyond it hides: it is a mask."""
 FEW = 3
 """Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
 TILED = (
@@ -47,6 +52,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     """Our module with the student's weights, arranged so that both agree; None where that cannot be found out."""
     answer = student.ask(x, student.shown(seen), record=True)
     output = student.output(answer, x)
+    require_read_masks(answer.steps, findings)
     likeliest: list[Hypothesis] = []
     after: Tensor | None = None
     before = norm_before(answer.steps, x)
@@ -95,7 +101,7 @@ def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[s
         if refused.fatal:
             raise
         return ()
-    return layers_of(steps, other, heads)
+    return layers_of(steps, x, other, heads)
 
 
 def _biased(
@@ -121,7 +127,7 @@ def _biased(
             # Ours divides by √d_head: scores that are not divided come out of queries that are √d_head times as long.
             longer = _lengthened(module, scale * module.d_head**0.5)
             biased = dataclasses.replace(each, module=longer, positions=AddedBias(bias[0], x.shape[-1]))
-            if not bias.isfinite().all() or not same(bias, bias[:1].expand_as(bias)):
+            if not bool((bias.abs() < LOWEST).all()) or not same(bias, bias[:1].expand_as(bias)):
                 continue
             if not same(biased.run(x, seen), output):
                 continue
@@ -228,7 +234,9 @@ def _agrees_inside(
 ) -> Hypothesis | None:
     """Its last layer gives what the reference gives, and something else is returned: what does the module add?"""
     attended = hypothesis.run(x, seen)
-    after = what_is_around(x, attended, output)
+    made = next((place for place, step in enumerate(steps) if _is_made(step.value, attended)), len(steps))
+    layers = any(step.name in LINEAR and step.parameter for step in steps[made + 1 :])
+    after = what_is_around(x, attended, output, layers=layers)
     if after is None:
         findings.undecided = (
             "What its last layer gives is right, and what it returns is something else, which was compared with "
@@ -240,20 +248,44 @@ def _agrees_inside(
     return _agrees(dataclasses.replace(hypothesis, around=around), x, seen, output, steps, findings)
 
 
+def _is_made(value: Tensor, attended: Tensor) -> bool:
+    turned = value.transpose(0, 1) if value.dim() == 3 else value
+    return any(each.shape == attended.shape and same(each, attended) for each in (value, turned))
+
+
 def _by_token(step: Step) -> bool:
     """Does a layer, if this is one, make of each token what it makes of it anywhere?"""
     return not step.parameter or step.name in (*LINEAR, *ADDING) or "norm" in step.name
 
 
 def _equal_tokens(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> None:
-    """Say where equal tokens give different outputs: of equal values, weights that add up to 1 make the same."""
+    """Say where equal tokens give different outputs: of equal values, weights that add up to 1 make the same.
+
+    Where queries and keys are turned, their scores tell how far two equal tokens lie apart, and nothing else.
+    """
     same_tokens = x[:, :1].expand_as(x).contiguous()
-    found = student.run(same_tokens, student.shown(seen))
+    answer = student.ask(same_tokens, student.shown(seen), record=True)
+    found = student.output(answer, same_tokens)
     findings.tried.append("a sequence of equal tokens")
     if not same(found, found[:, :1].expand_as(found)):
         findings.wrong.append(
-            "Equal tokens give different outputs: the weights of a query do not add up to 1 over the keys."
+            "Equal tokens give different outputs: the weights of a query do not add up to 1 over the keys, or the "
+            "values are not those of the tokens alone."
         )
+        return
+    if not student.turns and not any(step.name in TURNED for step in answer.steps):
+        return
+    for scores in (read_by(step, answer.steps) for step in answer.steps if step.name == "softmax"):
+        if scores is None or scores.dim() != 4 or scores.shape[-2:] != (x.shape[1], x.shape[1]):
+            continue
+        along = [scores[0].diagonal(distance, -2, -1) for distance in range(1 - x.shape[1], x.shape[1])]
+        shown = [each[:, (each.abs() < LOWEST).all(0)] for each in along]
+        if not all(same(each, each[:, :1].expand_as(each)) for each in shown if each.numel()):
+            findings.wrong.append(
+                "Of equal tokens, the score of a query and a key does not depend on their distance alone: turn both, "
+                "each by its own position, and the same way."
+            )
+        return
 
 
 def diagnose(
@@ -291,7 +323,11 @@ def diagnose(
         one_by_one = stages.compare(stages.gathered(steps, hypothesis.module.n_heads), output, expected)
         divergence = divergence if one_by_one.first in UNFOLLOWED else one_by_one
     findings.divergence = divergence
-    if named is None and divergence.first in UNFOLLOWED and not findings.wrong:
+    if (
+        named is None
+        and not findings.wrong
+        and (divergence.first in ("projected", "scores") or _other_scores(divergence, steps, expected))
+    ):
         # The projections were read off the code itself: it is what is made of them that is not known.
         findings.undecided = (
             "The scores are no product of the queries and keys that were found. What follows was not compared. The "
@@ -302,6 +338,20 @@ def diagnose(
     findings.wrong.insert(0, divergence.sentence)
     if named is not None:
         findings.call_by_name(named)
+
+
+def _other_scores(divergence: stages.Divergence, steps: Sequence[Step], expected: stages.Reference) -> bool:
+    """Does softmax read something else than a multiple of the scores: is more than a factor between the two?"""
+    if divergence.first != "scaled":
+        return False
+    scores = expected["scores"][0]
+    for source in (read_by(step, steps) for step in steps if step.name == "softmax"):
+        if source is None or source.shape != scores.shape:
+            continue
+        visible = source.abs() < LOWEST
+        factor = (source[visible] * scores[visible]).sum() / scores[visible].pow(2).sum()
+        return not same(source[visible], factor * scores[visible])
+    return False
 
 
 def _only_by_name(findings: Findings) -> None:

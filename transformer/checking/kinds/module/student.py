@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -45,7 +46,7 @@ SETTINGS = {
     "d_other": D_MODEL,
     "n_ctx": LONGEST,
     "window": WINDOW,
-    "dropout": 0.0,
+    "dropout": 0.1,
     "bias": True,
     "causal": False,
 }
@@ -56,6 +57,14 @@ ONE_HEAD = {"d_head": 8, "d_out": 8}
 def causal(batch: int, length: int) -> Tensor:
     """The causal mask [batch, 1, query, key]."""
     return torch.ones(length, length, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
+
+
+def enough(width: int, length: int, least: int = BATCH) -> int:
+    """So many sequences that their positions tell a layer's weights, and not as many as positions: no axis is taken for
+    the other.
+    """
+    many = max(least, -(-5 * width // (4 * length)))
+    return many + (many == length)
 
 
 @dataclass
@@ -90,8 +99,12 @@ class Student:
     """Was it told how far its window reaches?"""
     positions: Mapping[str, str] = field(default_factory=dict)
     """What it is handed about positions: the role of each by its name."""
+    turns: bool = False
+    """Do names say that it turns queries and keys?"""
     rotation: tuple[int, int] = (0, 0)
     """The way in which rotations are handed over, by its place among ROTATIONS, and how wide a head is."""
+    cache: tuple[str, str] = ("", "")
+    """The parameter that takes the keys and values of earlier tokens, and the one that asks for them, if it has any."""
     flags: Mapping[str, bool] = field(default_factory=dict)
     """The parameters that open another path; is it the one that switches a causal mask?"""
 
@@ -224,10 +237,13 @@ def student_of(bench: Bench, described: Described) -> Student:
             raise Refused(
                 f"`forward` needs an argument {quoted(each.name)}, which the check does not know.", fatal=True
             )
+    optional = [each.name for each in parameters if each.optional]
+    asks = next((name for name in optional if re.search(r"(use|return|output)_?(cache|past|present)", name)), "")
+    cache = next((name for name in optional if re.search(r"past|cache", name) and name != asks), "")
     further = {
         each.name: found
         for each in parameters
-        if each.optional and each.name not in places.values()
+        if each.optional and each.name not in (*places.values(), cache)
         if (found := signatures.role(each.name, ("mask", "memory")))
     }
     told = any(signatures.role(each.name, tuple(SETTINGS)) == "window" for each in described.parameters)
@@ -241,4 +257,5 @@ def student_of(bench: Bench, described: Described) -> Student:
         name=name,
         told_window=told,
         positions=positions,
+        cache=(cache, asks) if cache else ("", ""),
     )
