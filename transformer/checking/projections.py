@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from transformer.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer.checking.around import ATTENTION_ALONE, Around
@@ -110,7 +111,7 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
         if source is None or _is(source, x):
             if value is not None:
                 parts.append((step.parameter, value))
-        elif source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
+        elif n_heads > 1 and source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
         elif parts:
             before, after = _rows(source, x, n_heads), value
@@ -192,9 +193,11 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         return
     if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
         return  # more weights than a layer's results tell
+    if next(_triples(p), None) is None:
+        return  # so many heads cannot have these layers
     encodings = tuple(_encodings(p, n_ctx))
     # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
-    layers = dataclasses.replace(p, parts=tuple((name, _layer_of(p, name, value)[None]) for name, value in p.parts))
+    layers = dataclasses.replace(p, parts=tuple(_solved(p)))
     last = torch.cat([torch.eye(p.inner, p.d_model), torch.zeros(1, p.d_model)])  # what is narrower ends in zeros
     if p.before is not None and p.after is not None:
         last = _layer(p.before, p.after)
@@ -205,7 +208,8 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
                 parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
                 if any(each.shape[-1] != p.inner for each in parts):
                     continue
-                module = MultiHeadAttention(p.inner, p.n_heads)
+                with torch.device("meta"):  # its weights are not drawn, but given
+                    module = MultiHeadAttention(p.inner, p.n_heads)
                 module.query, module.key, module.value = map(_linear, parts)
                 module.out = _linear(torch.cat([arrange_last(last[:-1].T).T, last[-1:]]))
                 module.eval().requires_grad_(False)
@@ -215,10 +219,16 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
                 beside = module
 
 
-def _layer_of(p: Projections, name: str, value: Tensor) -> Tensor:
-    """The weights of one projection, by all that it read."""
-    rows = [(p.x, value), *((x, y) for each, x, y in p.elsewhere if each == name and y.shape[-1] == value.shape[-1])]
-    return _layer(*(torch.cat([each.flatten(0, 1) for each in side]) for side in zip(*rows, strict=True)))
+def _solved(p: Projections) -> Iterator[tuple[str, Tensor]]:
+    """The weights of each projection, by all that it read: [1, what it reads and 1 for the bias, results]."""
+    widths = [value.shape[-1] for _, value in p.parts]
+    together = _layer(p.x, torch.cat([value for _, value in p.parts], dim=-1)).split(widths, -1)
+    for (name, value), weights in zip(p.parts, together, strict=True):
+        more = [(x, y) for each, x, y in p.elsewhere if each == name and y.shape[-1] == value.shape[-1]]
+        if more:
+            read, made = zip((p.x, value), *more, strict=True)
+            weights = _layer(*(torch.cat([each.flatten(0, 1) for each in side]) for side in (read, made)))
+        yield name, weights[None]
 
 
 def _layer(x: Tensor, y: Tensor) -> Tensor:
@@ -230,7 +240,7 @@ def _layer(x: Tensor, y: Tensor) -> Tensor:
 
 def _linear(weights: Tensor) -> nn.Linear:
     """The layer of these weights, its bias last."""
-    layer = nn.Linear(len(weights) - 1, weights.shape[1])
+    layer = skip_init(nn.Linear, len(weights) - 1, weights.shape[1])
     with torch.no_grad():
         layer.weight.copy_(weights[:-1].T)
         layer.bias.copy_(weights[-1])
@@ -384,12 +394,13 @@ def mistaken(
         return scores.softmax(dim=-1) @ value
 
     makers: list[tuple[type[Mistake], Callable[[], Tensor]]] = []
-    for each in (each for each in known if issubclass(each, ModuleMistake)):
-        makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
-    for each in (each for each in known if issubclass(each, AttentionMistake)):
-        makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
-    for each in (each for each in known if issubclass(each, MaskMistake) and seen is not None):
-        makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
+    for each in known:
+        if issubclass(each, ModuleMistake):
+            makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
+        elif issubclass(each, AttentionMistake):
+            makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
+        elif seen is not None:
+            makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
     for each, make in makers:
         try:
             wrong = make()

@@ -131,12 +131,12 @@ def guess(described: Described, *, counting: bool = True) -> str:
             return "mask"
         if re.search(r"pos|encod|sinus|rope|rotary|^pe$", name):
             return "positions"
-        needed = [each for each in described.parameters if not each.optional]
-        if len(needed) == 2 and "d_model" in [role(each.name, ("d_model", "n_ctx")) for each in needed]:
+        needed = [each.name for each in described.parameters if not each.optional]
+        if len(needed) == 2 and "d_model" in [role(each, ("d_model", "n_ctx")) for each in needed]:
             return "positions"
         if (counting and len(needed) in (3, 4)) or re.search(r"attention|attn", name):
             return "attention"
-        if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(
+        if (len(needed) == 1 and role(needed[0], ("n_ctx", "d_model"))) or re.match(
             r"^(n|size|sz|t)$", "".join(called[:1])
         ):
             return "mask"

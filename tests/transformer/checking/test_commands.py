@@ -5,6 +5,7 @@ import os
 from contextlib import nullcontext
 
 import pytest
+import torch
 
 from tests.kit.hostile.submissions import FORGING, RIGHT
 from transformer.__main__ import main
@@ -181,3 +182,10 @@ def test_a_folder_is_a_table(tmp_path, capsys, one_process):
     assert [line.split()[0] for line in lines[:-1]] == ["file", "[red]c.py", "a.py", "b.py"]
     assert lines[-1] == "1 right, 1 wrong, 1 not run"
     assert "Softmax runs over" in lines[3]
+
+
+def test_the_check_computes_on_one_thread_and_leaves_as_many_as_there_were():
+    before = torch.get_num_threads()
+    with check.one_thread(), check.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

@@ -20,7 +20,7 @@ from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
 from transformer.checking.kinds.module.conventions import leak
 from transformer.checking.kinds.module.edges import twice
-from transformer.checking.kinds.module.reference import SHARED, diagnose
+from transformer.checking.kinds.module.reference import FEW, SHARED, diagnose
 from transformer.checking.kinds.module.student import ANY_HEADS, causal, enough
 from transformer.checking.projections import ADDING, LINEAR, follow, hypotheses, read_by
 from transformer.checking.recording import Step
@@ -251,25 +251,32 @@ def _attention(student: Student, tokens: Tensor, findings: Findings) -> None:
         if x is None or x.shape != (*tokens.shape, student.d_model) or not bool(x.isfinite().all()):
             continue
         reads = [follow(steps, x, heads) for heads in _heads(student, steps, tokens)]
-        found = [hypothesis for read in reads for hypothesis in hypotheses(read, LONGEST)]
+        every, found = (hypothesis for read in reads for hypothesis in hypotheses(read, LONGEST)), []
         if any(read.shared for read in reads):
             findings.wrong.insert(0, SHARED)
             findings.call_if_there("one-projection-for-all-heads")
-        read = reads[0]
-        if not found or read.after is None:
+        seen, after = causal(*tokens.shape), next((read.after for read in reads if read.after is not None), None)
+        if after is None:
             continue
-        seen = causal(*tokens.shape)
-        findings.tried.append("the first attention beside ours with the same weights")
-        for hypothesis in found:
-            if same(hypothesis.run(x, seen), read.after):
-                findings.conventions += hypothesis.words
+        agrees = False
+        for hypothesis in every:
+            found.append(hypothesis)
+            agrees = same(hypothesis.run(x[:FEW], seen[:FEW]), after[:FEW])
+            agrees = agrees and same(hypothesis.run(x, seen), after)
+            if agrees:
                 break
+        if not found:
+            continue
+        findings.tried.append("the first attention beside ours with the same weights")
+        if agrees:
+            findings.conventions += found[-1].words
         else:
             wrong = bool(findings.wrong)
-            diagnose(found, x, seen, read.after, steps, findings)
+            own = next((place for place, step in enumerate(steps) if _equal(step.value, after)), len(steps))
+            diagnose(found, x, seen, after, steps[: own + 1], findings)
             if wrong and not findings.mistake:
                 findings.wrong.append(findings.wrong.pop(0))  # the law that is broken says more
-        _around(steps, read.after, findings)
+        _around(steps, after, findings)
         break
     else:
         findings.undecided = findings.undecided or (
@@ -383,7 +390,7 @@ def _edges(student: Student, tokens: Tensor, logits: Tensor, findings: Findings)
 
 def _loss(student: Student, tokens: Tensor, findings: Findings) -> str:
     """What is wrong with the loss that it returns where it is given targets; empty where nothing is known to be."""
-    targets = student.drawn(*tokens.shape, 6)
+    targets = student.drawn(len(tokens), tokens.shape[1], 6)
     answer = student.ask(tokens, targets=targets)
     losses = [each for each in answer.values if each.numel() == 1]
     logits = student.run(tokens)

@@ -83,10 +83,10 @@ def _begun(
             student.parameters = made.parameters
             student.turns = any(map(TURNING.search, (described.name, *made.buffers, *student.positions)))
         except Refused as problem:
-            if problem.fatal or (not refused and given is own):
+            if problem.fatal:
                 raise
             refused.append((problem, student, student.drawn(BATCH, length, 1)))
-            break
+            continue
         for width in _widths(student.parameters, told=ours and bool(roles & {"d_model", "d_out"})):
             student, findings = dataclasses.replace(student, width=width), Findings()
             x = student.drawn(enough(width, length), length, 1)
@@ -98,10 +98,10 @@ def _begun(
                 refused.append((problem, student, x))
             else:
                 return student, x, findings
-    problem, student, x = refused[0]
+    first, student, x = refused[0]
     findings = Findings()
     bench.make(settings)
-    take_one_sequence(student, x, findings, problem)
+    take_one_sequence(student, x, findings, first)
     return student, None, findings
 
 

@@ -94,7 +94,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
 def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
     """What its layers make of another sequence that it is handed besides x, if it takes one."""
     names = [name for name, role in student.further.items() if role == "memory"]
-    other = student.drawn(*x.shape[:2], 35)
+    other = student.drawn(len(x), x.shape[1], 35)
     try:
         steps = student.ask(x, flags=dict.fromkeys(names, student.turn(other)), record=True).steps if names else ()
     except Refused as refused:
