@@ -43,8 +43,10 @@ ATTENTION_ALONE = Around((), _same, _attended)
 RESIDUAL, LAYER_NORM, RMS_NORM, LAYER = "a residual connection", "a LayerNorm", "an RMSNorm", "a layer after its last"
 
 
-def what_is_around(x: Tensor, attended: Tensor, output: Tensor) -> Around | None:
+def what_is_around(x: Tensor, attended: Tensor, output: Tensor, *, layers: bool) -> Around | None:
     """What makes the output of x and of what attention makes of it; None where that is nothing that is known.
+
+    Whether there are more `layers` is known: without one, twice what attention makes is no layer of it.
 
     Gains and biases of a norm, and the weights of a layer, are read off the numbers; another norm, or a sum with
     something else, has none that fit. All are [batch, position, d_model], with more positions than a layer has weights
@@ -54,9 +56,9 @@ def what_is_around(x: Tensor, attended: Tensor, output: Tensor) -> Around | None
         base = add(x, attended)
         if same(base, output):
             return Around(words, _same, add)
-        for name, transform in _fitted(base, output):
+        for name, transform in _fitted(base, output, layers=layers):
             return Around((*words, name), _same, partial(_after_the_sum, add, transform))
-    for name, transform in _fitted(attended, output - x):
+    for name, transform in _fitted(attended, output - x, layers=layers):
         return Around((name, RESIDUAL), _same, partial(_before_the_sum, transform))
     return None
 
@@ -69,12 +71,12 @@ def _before_the_sum(transform: Change, x: Tensor, attended: Tensor) -> Tensor:
     return x + transform(attended)
 
 
-def _fitted(base: Tensor, output: Tensor) -> Iterator[tuple[str, Change]]:
+def _fitted(base: Tensor, output: Tensor, *, layers: bool) -> Iterator[tuple[str, Change]]:
     """The norm, or else the layer, that makes one of the other."""
     norms = list(_normalised(base, output))
     yield from norms
     layer = _linear(base, output)
-    if not norms and same(layer(base), output):
+    if layers and not norms and same(layer(base), output):
         yield LAYER, layer
 
 
@@ -115,6 +117,19 @@ def _linear(x: Tensor, y: Tensor) -> Change:
     rows = torch.cat([flat, torch.ones(len(flat), 1, dtype=torch.float64)], dim=1)
     found = torch.linalg.lstsq(rows, y.flatten(0, 1).double(), driver="gelsy").solution
     return lambda x: (x.double() @ found[:-1] + found[-1]).float()
+
+
+def read_from(source: Tensor, x: Tensor, other: Tensor) -> bool:
+    """Is what a layer reads another sequence, or x and that one behind each other, each as it comes or normalised?"""
+    places = x.shape[1]
+    pieces = {
+        other.shape[1]: [[(source, other)]],
+        places + other.shape[1]: [
+            [(source[:, :places], x), (source[:, places:], other)],
+            [(source[:, -places:], x), (source[:, :-places], other)],
+        ],
+    }.get(source.shape[1], [])
+    return any(all(same(one, of) or any(_normalised(of, one)) for one, of in each) for each in pieces)
 
 
 def norm_before(steps: Sequence[Step], x: Tensor) -> Around | None:

@@ -11,12 +11,13 @@ import errno
 import inspect
 import io
 import linecache
+import re
 import sys
 import tokenize
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,12 +46,17 @@ from transformer.foundation.foreign import quoted, shortened
 
 LONGEST_SOURCE = 2**20
 """Bytes of a file."""
-MOST_LISTED = 8
+MOST_LISTED = 24
 DTYPES = (
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
 )
 """What results are compared in."""
+_LIKELY, _SETTINGS = (
+    re.compile(words, re.IGNORECASE)
+    for words in (r"attention|attn|head|transformer|gpt|decoder|mask|pos|rope|rotary", r"config|args|hparams|settings")
+)
+"""Names of what is worth checking, and of what only holds settings."""
 CONFIG = ("config", "cfg", "conf", "args", "hparams", "params")
 """A class may take all its settings in one object of such a name."""
 
@@ -216,10 +222,9 @@ class Local(Bench):
 
     def _make(self, arguments: Mapping[str, Any]) -> Made:
         assert self._what is not None
-        given = {name: Settings(value) if name in CONFIG else value for name, value in arguments.items()}
         with drawing(0):
-            self._made = self._what(**given)
-        made = Made(*(dict(self._named(kind)) for kind in ("parameters", "buffers")))
+            self._made = self._instance(arguments)
+        made = Made(*({name: _real(each) for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
         _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
             self._made.eval()
@@ -228,7 +233,35 @@ class Local(Bench):
                 for parameter in self._made.parameters():
                     if not is_lazy(parameter) and parameter.dim() < 2 and parameter.is_floating_point():
                         parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        return Made(*({name: each.detach() for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
+        named = (self._named(kind) for kind in ("parameters", "buffers"))
+        return Made(*({name: _real(each.detach()) for name, each in one} for one in named))
+
+    def _instance(self, arguments: Mapping[str, Any]) -> Any:
+        """An instance of the class. Settings in one object are of a class of the file for them, or else a record."""
+        what: Any = self._what
+        names = [name for name in arguments if name in CONFIG]
+        first: Exception | None = None
+        for settings in (*self._classes_of_settings(names[0]), Settings) if names else (Settings,):
+            try:
+                return what(**{**arguments, **{name: _configured(settings, arguments[name]) for name in names}})
+            except (TypeError, ValueError, AttributeError, LookupError, AssertionError) as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    def _classes_of_settings(self, name: str) -> list[type]:
+        """What the settings in one object may be of: what the file notes, or has for a default, or calls so."""
+        known = getattr(getattr(self._what, "__init__", None), "__globals__", {})
+        parameter = inspect.signature(self._what).parameters[name]  # type: ignore[arg-type]
+        noted = known.get(parameter.annotation) if isinstance(parameter.annotation, str) else parameter.annotation
+        called = [each for each_name, each in list(known.items()) if _SETTINGS.search(each_name)]
+        return [
+            each
+            for each in (noted, type(parameter.default), *called)
+            if isinstance(each, type)
+            and each.__module__ == getattr(self._what, "__module__", "")
+            and not issubclass(each, nn.Module)
+        ]
 
     def _call(
         self, arguments: Sequence[Any], names: Sequence[str], record: bool, gradients: bool, precision: str
@@ -313,6 +346,24 @@ class Local(Bench):
         }
         self._arrays = "numpy" in imported and "torch" not in imported
         return module
+
+
+def _configured(settings: type, values: Mapping[str, Any]) -> Any:
+    """An object of a class of settings, with those of the values that it knows."""
+    if settings is Settings:
+        return Settings(values)
+    taken = inspect.signature(settings).parameters
+    made = settings(**{name: value for name, value in values.items() if name in taken})
+    for name, value in values.items():
+        if name not in taken and hasattr(made, name):
+            with suppress(AttributeError):  # it is computed from others
+                setattr(made, name, value)
+    return made
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """The same numbers, complex ones as pairs."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 class _Paper(io.TextIOBase):
@@ -434,7 +485,9 @@ def _found(module: ModuleType, name: str, file: str) -> Callable[..., Any]:
     if not name:
         if len(own) == 1:
             return next(iter(own.values()))
-        several = Fault("several", (listed, Path(file).name, next(iter(own), "")), fatal=True)
+        plain = [each for each in own if not _SETTINGS.search(each)]
+        likeliest = next((each for each in plain if _LIKELY.search(each)), next(iter([*plain, *own]), ""))
+        several = Fault("several", (listed, Path(file).name, likeliest), fatal=True)
         raise Refused.of(several if own else Fault("nothing", fatal=True))
     if not hasattr(module, name):
         missing = (quoted(name), listed) if own else (quoted(name),)

@@ -7,10 +7,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+
+import torch
 
 from transformer.checking import signatures
 from transformer.checking.bench import LONGEST_SOURCE, Bench, Described
@@ -49,7 +51,7 @@ def judge(bench: Bench, described: Described, kind: str = "", *, trying: bool = 
     """
     if not kind:
         try:
-            kind = "piece" if piece.meant(described) else signatures.guess(described)
+            kind = "piece" if piece.meant(described) else signatures.guess(described, counting=trying)
         except Refused as unnamed:
             if not trying:
                 raise
@@ -105,20 +107,36 @@ def check_source(
     if len(source) > LONGEST_SOURCE:
         raise CheckError(f"{shortened(file)} is not checked: it is larger than {LONGEST_SOURCE // 2**20} MB")
     limits, begun = limits or Limits(), time.monotonic()
-    with nullcontext(warm) if warm is not None else Warm() as process:
+    with one_thread(), nullcontext(warm) if warm is not None else Warm() as process:
         bench = partial(process.bench, readable=[folder] if folder else [])
         opened = partial(_verdict, bench, source, file, folder=str(folder or ""), required=required)
         verdict, several = opened(name, kind, limits)
         if several and not name:
             share = dataclasses.replace(limits, seconds=max(SHORTEST, limits.seconds / len(several)))
             verdicts = [opened(one, kind, share, trying=False)[0] for one in several]
-            if judged := [one for one in verdicts if not one.not_run]:
-                left = [one.name for one in verdicts if one.not_run]
-                return together(judged, left, round(time.monotonic() - begun, 3))
-            tried = [one for one in verdicts if not one.not_run.startswith(signatures.UNNAMED)]
-            if len(tried) == 1:  # its names say what it is, and what it raises tells more than that there are several
-                return tried[0]
+            named = [one for one in verdicts if not one.not_run.startswith(signatures.UNNAMED)]
+            if any(not one.not_run for one in named):
+                unnamed = [one.name for one in verdicts if one not in named]
+                return together(named, unnamed, round(time.monotonic() - begun, 3))
+            if len(named) == 1:  # its names say what it is, and what it raises tells more than that there are several
+                return named[0]
+            if named:
+                why = " ".join(f"{one.name}: {one.not_run}" for one in named)
+                verdict = dataclasses.replace(verdict, not_run=f"None of what the file defines could be run. {why}")
     return verdict
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """While it is entered, PyTorch computes on one thread: on small matrices several wait for each other, and where
+    the processor is shared, forty times as long as they compute.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _verdict(
@@ -194,7 +212,7 @@ def check_many(
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
     many = min(side_by_side or len(cores), len(files))
     spare: SimpleQueue[Warm] = SimpleQueue()
-    with ExitStack() as closing:
+    with one_thread(), ExitStack() as closing:
         for number in range(many):
             spare.put(closing.enter_context(Warm(cores[number % len(cores)])))
 

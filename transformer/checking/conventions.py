@@ -84,6 +84,20 @@ LAYOUTS = (
 )
 
 
+def _pairs(angle: Tensor) -> Tensor:
+    return torch.cat([angle, angle], dim=-1)
+
+
+ROTATIONS: tuple[Callable[[Tensor], tuple[Tensor, ...]], ...] = (
+    lambda angle: (torch.polar(torch.ones_like(angle), angle),),
+    lambda angle: (torch.stack([angle.cos(), angle.sin()], dim=-1),),
+    lambda angle: (_pairs(angle)[None].cos(), _pairs(angle)[None].sin()),
+    lambda angle: (angle.cos(), angle.sin()),
+    lambda angle: (_pairs(angle).cos(), _pairs(angle).sin()),
+)
+"""Ways to hand over rotations, from their angles [position, pair]: complex, an axis of two, or cosines and sines."""
+
+
 def laid_out(seen: Tensor, layout: Layout, axes: str, heads: int) -> Tensor | None:
     """A mask [batch, 1, query, key] with the axes that go with a layout; None where it cannot be said so."""
     if layout.axes == 2:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from transformer.checking.bench import Parameter
 from transformer.checking.findings import Findings
+from transformer.checking.recording import Step
 
 _CAUSAL = re.compile(r"causal|autoregressive|look_?ahead", re.IGNORECASE)
 _MASKED = re.compile(r"masked", re.IGNORECASE)
+WINDOW = re.compile(r"window|sliding", re.IGNORECASE)
+"""Names of what sees a few tokens alone."""
 _FLAG = re.compile(r"need_weights|return_|output_attn|output_attention|^training$|^train$", re.IGNORECASE)
 
 
@@ -26,6 +31,27 @@ def require_causal(name: str, findings: Findings, *, takes_mask: bool, switch: b
         findings.wrong.append(
             f"Its name says {'causal' if causal else 'masked'}, and every query sees every key, the later ones too."
         )
+
+
+def require_window(name: str, findings: Findings, reach: Tensor) -> None:
+    """Note as wrong that code which is told how far its window reaches sees as far as there are keys.
+
+    `reach` says which outputs change with which inputs, [query, key], of more positions than the window has.
+    """
+    if bool(reach[-1].all()):
+        findings.wrong.append(f"{name} was made with a window of a few tokens, and the last query sees every key.")
+
+
+def require_read_masks(steps: Sequence[Step], findings: Findings) -> None:
+    """Note as wrong that scores are masked, and what comes of it is read by nothing."""
+    read = {source for step in steps for source in step.sources}
+    for place, step in enumerate(steps):
+        if step.name == "masked_fill" and f"step {place}" not in read and any(each.name == "softmax" for each in steps):
+            findings.wrong.append(
+                "What `masked_fill` returns is never read: it changes nothing in place. Write `scores = "
+                "scores.masked_fill(…)`."
+            )
+            return
 
 
 def flags(parameters: Sequence[Parameter]) -> dict[str, bool]:

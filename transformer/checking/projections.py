@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from transformer.attention import MultiHeadAttention, scaled_dot_product_attention
 from transformer.checking.around import ATTENTION_ALONE, Around
@@ -41,6 +42,9 @@ class Projections:
     """What it makes of it, [batch, position, d_model]."""
     shared: bool = False
     """Does a layer read d_head numbers of x at a time, so that all heads share it?"""
+    elsewhere: tuple[tuple[str, Tensor, Tensor], ...] = ()
+    """What these layers read and made in another call, by the names of their weights: what is normalised does not tell
+    all of a layer's weights."""
 
     @property
     def d_model(self) -> int:
@@ -71,16 +75,16 @@ class Hypothesis:
     positions: PositionalEncoding = NO_POSITIONS
     words: tuple[str, ...] = ()
     """The conventions by which the weights are arranged so."""
-    tiled: bool = False
-    """Are keys and values repeated as a whole for the heads that share them, and not each beside itself?"""
+    beside: MultiHeadAttention | None = None
+    """The same with shared keys and values each beside itself, where `module` repeats them as a whole; else None."""
     around: Around = ATTENTION_ALONE
     """What the student's module does besides."""
 
     @torch.no_grad()
-    def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None) -> Tensor:
-        """The output, [batch, query, d_model]."""
+    def run(self, x: Tensor, seen: Tensor | None, looked_at: Tensor | None = None, *, plain: bool = False) -> Tensor:
+        """The output, [batch, query, d_model]; what is looked at is read as x is, or `plain`, as it comes."""
         read = self.around.read(x)
-        other = read if looked_at is None else self.around.read(looked_at)
+        other = read if looked_at is None else looked_at if plain else self.around.read(looked_at)
         return self.around.write(x, self.module(read, other, seen, self.positions))
 
     @torch.no_grad()
@@ -107,7 +111,7 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
         if source is None or _is(source, x):
             if value is not None:
                 parts.append((step.parameter, value))
-        elif source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
+        elif n_heads > 1 and source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
         elif parts:
             before, after = _rows(source, x, n_heads), value
@@ -115,6 +119,27 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
     if before is None or after is None or before.shape[:2] != x.shape[:2] or after.shape != x.shape:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
+
+
+def layers_of(steps: Sequence[Step], x: Tensor, other: Tensor, n_heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """The layers in a recording of a call with x and another sequence: the name of each weight, what it read and made.
+
+    Both are [batch, position, numbers]; layers that read something of another width are left out.
+    """
+    found = []
+    for place, step in enumerate(steps):
+        if step.name not in LINEAR or not step.parameter:
+            continue
+        source = read_by(step, steps)
+        if source is None and any(each.startswith("input ") for each in step.sources):
+            source = x if "input 0" in step.sources else other
+        if source is None or source.dim() != 3 or source.shape[-1] != x.shape[-1]:
+            continue
+        source = source if len(source) == len(x) else source.transpose(0, 1)
+        value = _rows(_with_bias(place, steps), source, n_heads)
+        if value is not None:
+            found.append((step.parameter, source, value))
+    return tuple(found)
 
 
 def _with_bias(place: int, steps: Sequence[Step]) -> Tensor:
@@ -168,24 +193,42 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         return
     if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
         return  # more weights than a layer's results tell
+    if next(_triples(p), None) is None:
+        return  # so many heads cannot have these layers
     encodings = tuple(_encodings(p, n_ctx))
     # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
-    layers = dataclasses.replace(p, parts=tuple((name, _layer(p.x, value)[None]) for name, value in p.parts))
+    layers = dataclasses.replace(p, parts=tuple(_solved(p)))
     last = torch.cat([torch.eye(p.inner, p.d_model), torch.zeros(1, p.d_model)])  # what is narrower ends in zeros
     if p.before is not None and p.after is not None:
         last = _layer(p.before, p.after)
-    for arrangement, arrange in _arrangements(p):
+    for arrangement, arrange, arrange_last in _arrangements(p):
         for packing, triple in _triples(layers):
+            beside: MultiHeadAttention | None = None
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
                 parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
                 if any(each.shape[-1] != p.inner for each in parts):
                     continue
-                module = MultiHeadAttention(p.inner, p.n_heads)
+                with torch.device("meta"):  # its weights are not drawn, but given
+                    module = MultiHeadAttention(p.inner, p.n_heads)
                 module.query, module.key, module.value = map(_linear, parts)
-                module.out = _linear(torch.cat([arrange(last[:-1].T).T, last[-1:]]))
+                module.out = _linear(torch.cat([arrange_last(last[:-1].T).T, last[-1:]]))
+                module.eval().requires_grad_(False)
                 for words, positions in encodings:
                     found = tuple(each for each in (arrangement, packing, words) if each)
-                    yield Hypothesis(module.eval().requires_grad_(False), positions, found, tiled)
+                    yield Hypothesis(module, positions, found, beside)
+                beside = module
+
+
+def _solved(p: Projections) -> Iterator[tuple[str, Tensor]]:
+    """The weights of each projection, by all that it read: [1, what it reads and 1 for the bias, results]."""
+    widths = [value.shape[-1] for _, value in p.parts]
+    together = _layer(p.x, torch.cat([value for _, value in p.parts], dim=-1)).split(widths, -1)
+    for (name, value), weights in zip(p.parts, together, strict=True):
+        more = [(x, y) for each, x, y in p.elsewhere if each == name and y.shape[-1] == value.shape[-1]]
+        if more:
+            read, made = zip((p.x, value), *more, strict=True)
+            weights = _layer(*(torch.cat([each.flatten(0, 1) for each in side]) for side in (read, made)))
+        yield name, weights[None]
 
 
 def _layer(x: Tensor, y: Tensor) -> Tensor:
@@ -197,19 +240,29 @@ def _layer(x: Tensor, y: Tensor) -> Tensor:
 
 def _linear(weights: Tensor) -> nn.Linear:
     """The layer of these weights, its bias last."""
-    layer = nn.Linear(len(weights) - 1, weights.shape[1])
+    layer = skip_init(nn.Linear, len(weights) - 1, weights.shape[1])
     with torch.no_grad():
         layer.weight.copy_(weights[:-1].T)
         layer.bias.copy_(weights[-1])
     return layer
 
 
-def _arrangements(p: Projections) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    yield "", lambda y: y
-    yield (
-        "The numbers of the heads are interleaved, [d_head, head].",
-        lambda y: y.unflatten(-1, (p.d_head, p.n_heads)).transpose(-2, -1).flatten(-2),
-    )
+Arrange = Callable[[Tensor], Tensor]
+
+
+def _arrangements(p: Projections) -> Iterator[tuple[str, Arrange, Arrange]]:
+    """How the numbers of the heads lie in what is projected, and in what the last layer reads."""
+
+    def beside(y: Tensor) -> Tensor:
+        return y
+
+    def interleaved(y: Tensor) -> Tensor:
+        return y.unflatten(-1, (p.d_head, p.n_heads)).transpose(-2, -1).flatten(-2)
+
+    yield "", beside, beside
+    yield "The numbers of the heads are interleaved, [d_head, head].", interleaved, interleaved
+    yield "The numbers of the heads are interleaved where they are merged, [d_head, head].", beside, interleaved
+    yield "The numbers of the heads are interleaved where they are split, [d_head, head].", interleaved, beside
 
 
 def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEncoding]]:
@@ -252,9 +305,11 @@ def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
     if widths == [3 * p.inner]:
         (packed,) = values
         heads = packed.unflatten(-1, (p.n_heads, 3, p.d_head)).unbind(-2)
+        numbers = packed.unflatten(-1, (p.inner, 3)).unbind(-1)
         words = "Queries, keys and values are packed in one layer"
         yield from _orders(f"{words}, [query, key, value].", packed.chunk(3, -1))
         yield from _orders(f"{words}, head by head.", [each.flatten(2) for each in heads])
+        yield from _orders(f"{words}, number by number.", numbers)
     elif len(widths) == 1 and _is_shared((widths[0] - p.inner) // 2, p):
         few = (widths[0] - p.inner) // 2
         query, *both = values[0].split([p.inner, few, few], -1)
@@ -319,9 +374,16 @@ def _letter(name: str) -> str:
 # --- mistakes with the same weights
 
 
+def of_a_module() -> list[type[Mistake]]:
+    """The mistakes of the gallery that a module can have."""
+    return [each for base in (ModuleMistake, AttentionMistake, MaskMistake) for each in mistakes(base)]
+
+
 @torch.no_grad()
-def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iterator[tuple[type[Mistake], Tensor]]:
-    """Each mistake of the gallery that a module can have, and what it gives with these weights."""
+def mistaken(
+    module: MultiHeadAttention, x: Tensor, seen: Tensor | None, known: Sequence[type[Mistake]]
+) -> Iterator[tuple[type[Mistake], Tensor]]:
+    """Each of the mistakes `of_a_module` that these weights can have, and what it gives with them."""
     every = torch.ones(len(x), 1, x.shape[1], x.shape[1], dtype=torch.bool) if seen is None else seen
     query, key, value = (module._split(layer(x)) for layer in (module.query, module.key, module.value))
     right = module(x, x, seen)
@@ -332,12 +394,13 @@ def mistaken(module: MultiHeadAttention, x: Tensor, seen: Tensor | None) -> Iter
         return scores.softmax(dim=-1) @ value
 
     makers: list[tuple[type[Mistake], Callable[[], Tensor]]] = []
-    for each in mistakes(ModuleMistake):
-        makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
-    for each in mistakes(AttentionMistake):
-        makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
-    for each in mistakes(MaskMistake) if seen is not None else ():
-        makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
+    for each in known:
+        if issubclass(each, ModuleMistake):
+            makers.append((each, lambda each=each: each.wrong(module, x, every)))  # type: ignore[misc]
+        elif issubclass(each, AttentionMistake):
+            makers.append((each, lambda each=each: module.out(module._merge(each.wrong(query, key, value, every)[0]))))  # type: ignore[misc]
+        elif seen is not None:
+            makers.append((each, lambda each=each: module.out(module._merge(usual(each.wrong(x.shape[1]))))))  # type: ignore[misc]
     for each, make in makers:
         try:
             wrong = make()

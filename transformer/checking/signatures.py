@@ -15,6 +15,10 @@ UNNAMED = "The names do not say what"
 KINDS = ("attention", "module", "positions", "mask", "decoder", "targets", "piece")
 
 _ROLES = (
+    ("cosine", r"^cos$|_cos$|^cos_"),
+    ("sine", r"^sin$|_sin$|^sin_"),
+    ("rotation", r"freqs?_?(cis|complex)|^freqs$|^rope|^rotary|^position_embeddings$"),
+    ("start", r"^start_?pos$|^offset$"),
     ("mask", r"mask|^m$|^attn_bias$|^visible$|^allowed$|^hidden$"),
     ("causal", r"causal"),
     ("dropout", r"drop|^p$|^attn_pdrop$|^resid_pdrop$"),
@@ -23,8 +27,12 @@ _ROLES = (
     ("d_head", r"^d_?k$|^d_?v$|^dk$|^dv$|head_?(dim|size)|^d_?head$|dim_?head|d_?h$"),
     ("n_heads", r"heads?$|^n_?h$|^h$|^H$|n_?head|head_?num|num_head"),
     ("n_layers", r"layers?$|depth|^N$|n_?blocks|num_blocks|^L$"),
+    ("d_model", r"^hid_?dim$"),
+    ("d_other", r"^d_?cross$|^(cross|context|memory|encoder|kv?|v)_?dim$|^d_?(context|memory|encoder)$|cross_?dim"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
-    ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$|window_size"),
+    ("window", r"window|^look_?back$"),
+    ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$"),
+    ("batch", r"^batch(_?size)?$|^B$|^bs$"),
     ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),
     ("d_model", r"model|emb|^dim$|^d$|width|hidden_?size|^size$|features|channels|^d_?in$|^d_?out$|^C$"),
     ("base", r"base|theta"),
@@ -58,6 +66,7 @@ _ATTRIBUTES = {
         "p_dropout",
     ),
     "d_head": ("d_head", "head_dim", "head_size"),
+    "window": ("window", "window_size", "sliding_window"),
     "d_ff": ("d_ff", "intermediate_size", "n_inner", "mlp_dim"),
     "bias": ("bias", "qkv_bias", "use_bias"),
 }
@@ -70,14 +79,17 @@ def role(name: str, among: Sequence[str] = ()) -> str:
     return next((each for each in fitting if each in among), "" if among else next(iter(fitting), ""))
 
 
-def guess(described: Described) -> str:
-    """The kind of a function or a class, from its name and its parameters. Raises Refused where they do not say."""
+def guess(described: Described, *, counting: bool = True) -> str:
+    """The kind of a function or a class, from its name and its parameters. Raises Refused where they do not say.
+
+    A function of three or four that have no names is one of attention, where `counting` them is enough.
+    """
     name = described.name.lower()
     made, called = (_names(each) for each in (described.parameters, described.called_with))
     roles = [role(each, ("query", "key", "value", "mask")) for each in called]
     three = {"query", "key", "value"} <= set(roles)
     if described.is_class:
-        part = re.search(r"(block|layer|mlp|ffn|feed_?fo?r?ward|glu|norm|config|args)$", name)
+        part = re.search(r"(block|(?<!attention)(?<!attn)layer|mlp|ffn|feed_?fo?r?ward|glu|norm|config|args)$", name)
         if any(each in CONFIG for each in made):
             if part:
                 raise _unnamed(described)
@@ -96,6 +108,9 @@ def guess(described: Described) -> str:
             return "module"
         if re.search(r"pos|embedding|encoding|sinus", name):
             return "positions"
+        needed = [each.name for each in described.called_with if not each.optional]
+        if len(needed) == 1 and (role(needed[0], ("tokens",)) or re.search(r"gpt|decoder|language|lm$", name)):
+            return "decoder"
         if "n_heads" in settings:
             return "module"
         if re.search(r"rotary|rope", name):
@@ -109,18 +124,19 @@ def guess(described: Described) -> str:
     else:
         if three:
             return "attention"
-        if re.search(r"target|shift|predict", name) and len(called) == 1:
+        sizes = all(role(each.name, ("n_ctx", "batch")) for each in described.parameters[1:])
+        if re.search(r"target|shift|predict|(get|make|sample)_batch", name) and called and sizes:
             return "targets"
         if re.search(r"mask|causal|subsequent|triangular", name):
             return "mask"
         if re.search(r"pos|encod|sinus|rope|rotary|^pe$", name):
             return "positions"
-        needed = [each for each in described.parameters if not each.optional]
-        if len(needed) == 2 and "d_model" in [role(each.name, ("d_model", "n_ctx")) for each in needed]:
+        needed = [each.name for each in described.parameters if not each.optional]
+        if len(needed) == 2 and "d_model" in [role(each, ("d_model", "n_ctx")) for each in needed]:
             return "positions"
-        if len(needed) in (3, 4) or re.search(r"attention|attn", name):
+        if (counting and len(needed) in (3, 4)) or re.search(r"attention|attn", name):
             return "attention"
-        if (len(needed) == 1 and role(needed[0].name, ("n_ctx", "d_model"))) or re.match(
+        if (len(needed) == 1 and role(needed[0], ("n_ctx", "d_model"))) or re.match(
             r"^(n|size|sz|t)$", "".join(called[:1])
         ):
             return "mask"
@@ -140,9 +156,10 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
 def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, by the role of each parameter. Raises Refused for one whose role is unknown."""
     given: dict[str, Any] = {}
+    sized = any(role(each.name, ("d_model", "n_heads", "d_vocab")) for each in described.parameters)
     nameless = [each for each in ("d_model", "n_heads") if each in values]
     for each in described.parameters:
-        if each.name in CONFIG and not each.optional:
+        if each.name in CONFIG and (not each.optional or not sized):
             given[each.name] = {
                 attribute: values[one] for one, names in _ATTRIBUTES.items() if one in values for attribute in names
             }
@@ -161,6 +178,12 @@ def settings(described: Described, values: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def needed(described: Described, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of these arguments of a constructor those that it has no default for."""
+    optional = {each.name for each in described.parameters if each.optional}
+    return {name: value for name, value in given.items() if name not in optional}
+
+
 def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, str]:
     """The parameter that takes each role, by their names; where those do not say, by their order.
 
@@ -168,7 +191,8 @@ def places(parameters: Sequence[Parameter], roles: Sequence[str], defaults: Mapp
     """
     found: dict[str, str] = {}
     every = (*roles, *defaults)
-    for each in sorted(parameters, key=lambda each: "padding" in each.name):  # attn_mask before key_padding_mask
+    # attn_mask comes before key_padding_mask, and both before an m.
+    for each in sorted(parameters, key=lambda each: ("mask" not in each.name.lower(), "padding" in each.name)):
         one = role(each.name, every)
         if one and one not in found:
             found[one] = each.name

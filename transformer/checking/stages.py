@@ -128,6 +128,43 @@ def compare(steps: Sequence[Step], result: Tensor, reference: Reference) -> Dive
     return Divergence(tuple(stages), first.name, words)
 
 
+def gathered(steps: Sequence[Step], heads: int) -> list[Step]:
+    """The steps of heads that were computed one after the other, put together: an axis of heads behind the batch.
+
+    Steps alike, of one name and shape, that are there as many times as heads, or so many times that, are those of the
+    heads in turn.
+    """
+    alike: dict[tuple[str, torch.Size, str], list[int]] = {}
+    for place, step in enumerate(steps):
+        alike.setdefault((step.name, step.value.shape, "parameter" if step.parameter else ""), []).append(place)
+    turns = {
+        places[first]: places[first :: len(places) // heads]
+        for places in alike.values()
+        if len(places) % heads == 0 and steps[places[0]].value.dim() > 1
+        for first in range(len(places) // heads)
+    }
+    head = {place: first for first, places in turns.items() for place in places}
+    found: list[Step] = []
+    new: dict[int, int] = {}
+    for place, step in enumerate(steps):
+        if head.get(place, place) != place:
+            continue
+        new[place] = len(found)
+        value = step.value if place not in turns else torch.stack([steps[one].value for one in turns[place]], dim=1)
+        sources = tuple(_renamed(each, head, new) for each in step.sources)
+        dim = step.dim if step.dim is None or place not in turns or step.dim == 0 else step.dim + 1
+        found.append(Step(step.name, value, sources, dim))
+    return found
+
+
+def _renamed(source: str, head: Mapping[int, int], new: Mapping[int, int]) -> str:
+    if not source.startswith("step "):
+        return source
+    place = int(source.split(" ")[1])
+    place = head.get(place, place)
+    return f"step {new[place]}" if place in new else ""
+
+
 # --- the same numbers, in whatever order of the axes
 
 
@@ -312,6 +349,8 @@ def _softmax(steps: Sequence[Step], values: Sequence[Tensor], reference: Referen
 
 
 def _split(steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
+    if "projected" not in reference:
+        return ""
     projected, split = reference["projected"][0], reference["split"][0]
     viewed = projected.reshape(split.shape)
     if any(

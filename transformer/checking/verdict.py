@@ -118,9 +118,14 @@ def of_many(verdicts: Iterable[Verdict]) -> int:
     return next((code for code in (WRONG, UNDECIDED, NOT_RUN) if code in codes), RIGHT)
 
 
-def together(verdicts: Sequence[Verdict], left: Sequence[str], seconds: float) -> Verdict:
-    """One verdict on several definitions of a file; `left` are the names of those that were not recognised."""
-    words = [f"Not checked, for its names do not say what it is, or it cannot be run: {name}." for name in left]
+def together(verdicts: Sequence[Verdict], unnamed: Sequence[str], seconds: float) -> Verdict:
+    """One verdict on several definitions of a file. Those of which there is none come to stand in notes: those that
+    could not be run, and those `unnamed` whose names do not say what they are.
+    """
+    words = [f"Not checked, for it could not be run: {one.name}. {one.not_run}" for one in verdicts if one.not_run]
+    if unnamed:
+        words.append(f"Not checked, for the names do not say what it is: {', '.join(unnamed)}.")
+    verdicts = [one for one in verdicts if not one.not_run]
     if len(verdicts) == 1:
         (only,) = verdicts
         return dataclasses.replace(only, notes=(*only.notes, *words), seconds=seconds)
@@ -137,6 +142,6 @@ def together(verdicts: Sequence[Verdict], left: Sequence[str], seconds: float) -
         undecided=" ".join(f"{one.name}: {one.undecided}" for one in verdicts if one.undecided),
         conventions=gathered("conventions"),
         notes=(*gathered("notes"), *words),
-        tried=gathered("tried"),
+        tried=tuple(f"{one.name}: {'; '.join(one.tried)}" for one in verdicts if one.tried),
         seconds=seconds,
     )

@@ -5,6 +5,7 @@ import os
 from contextlib import nullcontext
 
 import pytest
+import torch
 
 from tests.kit.hostile.submissions import FORGING, RIGHT
 from transformer.__main__ import main
@@ -65,7 +66,7 @@ def test_the_name_may_be_left_out_where_there_is_one(tmp_path, capsys, one_proce
     assert main(["check", f"{tmp_path}/two.py"]) == 0
     said = capsys.readouterr().out
     assert "two.py:attention (attention): right" in said
-    assert "Not checked, for its names do not say what it is, or it cannot be run: other." in said
+    assert "Not checked, for the names do not say what it is: other." in said
 
 
 def test_each_definition_is_judged_whose_kind_its_names_say(tmp_path, capsys, one_process):
@@ -75,10 +76,39 @@ def test_each_definition_is_judged_whose_kind_its_names_say(tmp_path, capsys, on
     assert said.startswith("mine.py:attention, dot_product (attention): wrong\n  dot_product: Softmax runs over dim")
     assert "  attention: Queries, keys and values: [batch, head, position, d_head].\n" in said
     assert main(["check", f"{tmp_path}/mine.py:dot_product"]) == 1
-    put(tmp_path, {"none.py": "class LayerNorm: pass\nclass Trainer: pass\n"})
-    assert main(["check", f"{tmp_path}/none.py"]) == 2
+    broken = "\ndef sine_positions(length, d_model): return missing\n"
+    put(
+        tmp_path,
+        {"part.py": RIGHT + broken + "\nclass LayerNorm: pass\nclass Trainer: pass\ndef turn(x, y, z): pass\n"},
+    )
+    assert main(["check", f"{tmp_path}/part.py"]) == 0
     said = capsys.readouterr().out
-    assert "The file defines LayerNorm, Trainer: say which one, as in none.py:LayerNorm." in said
+    assert "Not checked, for it could not be run: sine_positions. It raises NameError in line" in said
+    assert "Not checked, for the names do not say what it is: LayerNorm, Trainer, turn." in said
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (
+            "class LayerNorm: pass\nclass Trainer: pass\n",
+            "The file defines LayerNorm, Trainer: say which one, as in none",
+        ),
+        (
+            "class Args: pass\ndef turn(x): pass\nclass DecoderBlock: pass\n",
+            "say which one, as in none.py:DecoderBlock.",
+        ),
+        ("class Args: pass\ndef turn(x): pass\n", "say which one, as in none.py:turn"),
+        (
+            "def attention(q, k, v): 1 / 0\ndef causal_mask(n): 1 / 0\n",
+            "None of what the file defines could be run. attention: It raises ZeroDivisionError in line 1",
+        ),
+    ],
+)
+def test_a_file_of_which_nothing_is_checked_says_why(source, sentence, tmp_path, capsys, one_process):
+    put(tmp_path, {"none.py": source})
+    assert main(["check", f"{tmp_path}/none.py"]) == 2
+    assert sentence in capsys.readouterr().out
 
 
 def test_numpy_is_handed_arrays(tmp_path, capsys, one_process):
@@ -152,3 +182,10 @@ def test_a_folder_is_a_table(tmp_path, capsys, one_process):
     assert [line.split()[0] for line in lines[:-1]] == ["file", "[red]c.py", "a.py", "b.py"]
     assert lines[-1] == "1 right, 1 wrong, 1 not run"
     assert "Softmax runs over" in lines[3]
+
+
+def test_the_check_computes_on_one_thread_and_leaves_as_many_as_there_were():
+    before = torch.get_num_threads()
+    with check.one_thread(), check.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

@@ -73,6 +73,17 @@ def other_weights(q, k, v, mask=None):
     return attend(q, k, v, mask), (q @ k.transpose(-2, -1)).softmax(-1)
 
 
+def scale_of_the_values(q, k, v, mask=None):
+    return attend(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
+
+
+def throws_its_mask_away(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores.masked_fill(~mask, -math.inf)
+    return scores.softmax(-1) @ v
+
+
 def mean_weights(q, k, v, mask=None):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     weights = (scores if mask is None else scores.masked_fill(~mask, -1e9)).softmax(-1)
@@ -182,12 +193,51 @@ class OverQueries(MaskedAttention):
 class HeadOfAnotherScale(nn.Module):
     """One head, as wide as it is told; x is as wide as its own module says."""
 
+    width = 20
+
     def __init__(self, head_size):
         super().__init__()
-        self.key, self.query, self.value = (nn.Linear(20, head_size, bias=False) for _ in range(3))
+        self.key, self.query, self.value = (nn.Linear(self.width, head_size, bias=False) for _ in range(3))
 
     def forward(self, x):
         return (self.query(x) @ self.key(x).mT * x.shape[-1] ** -0.5).softmax(-1) @ self.value(x)
+
+
+class OneOfSix(HeadOfAnotherScale):
+    width = 24
+
+
+class HeadsOfAnotherScale(nn.Module):
+    """One head after the other, each in a module of its own."""
+
+    def __init__(self, n_embd, num_heads):
+        super().__init__()
+        self.heads = nn.ModuleList(OneOfSix(n_embd // num_heads) for _ in range(num_heads))
+        self.proj = nn.Linear(n_embd, n_embd)
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+class KeepsItsPastOutOfLine(modules.KeepsItsPast):
+    """Its causal mask begins at the first key, also where the queries are those of the last tokens."""
+
+    ahead = False
+
+
+class TurnsQueriesAlone(modules.HandedRotations):
+    def forward(self, x, start_pos, freqs_cis, mask=None):
+        self.keys = None
+        return super().forward(x, start_pos, freqs_cis, mask)
+
+    def turned(self, x, freqs_cis):
+        self.keys = x if self.keys is None else None
+        return super().turned(x, freqs_cis) if self.keys is not None else x
+
+
+class AddsWhatItMakesTwice(modules.NormAndResidualInside):
+    def forward(self, x, mask=None):
+        return 2 * (super().forward(x, mask) - x)
 
 
 class ForgetsItsMask(modules.CausalSelfAttention):
@@ -238,7 +288,26 @@ class AddsAMaskOfOnes(modules.BiasOfDistance):
 
     def __init__(self, dim, heads=4):
         super().__init__(dim, heads)
-        self.relative.weight.data = (torch.arange(129) <= 64).float()[:, None].expand(-1, heads).clone()
+        del self.relative
+        self.relative = self.fixed
+
+    def fixed(self, place):
+        return (place <= 64).float()[..., None].expand(*place.shape, self.heads)
+
+
+class PrefersFarKeys(AddsAMaskOfOnes):
+    def fixed(self, place):
+        return (place - 64).abs()[..., None] * 2.0 ** -torch.arange(self.heads)
+
+
+class WindowOfAll(modules.ToldItsWindow):
+    def seen(self, distance):
+        return (distance <= 0) | (distance > -self.window_size)
+
+
+class SeesOnlyItself(modules.ToldItsWindow):
+    def seen(self, distance):
+        return distance == 0
 
 
 class TiledHeads(nn.Module):
@@ -359,6 +428,53 @@ class IdleLayer(decoders.PreNorm):
         self.idle = nn.Linear(d_model, d_model)
 
 
+class LosesTheStream(decoders.PreNorm):
+    def __init__(self, vocab_size, d_model, n_heads, n_layers):
+        super().__init__(vocab_size, d_model, n_heads, n_layers)
+        for block in self.blocks:
+            block.forward = lambda x, block=block: block.feed_forward(block.second(x + block.attention(block.first(x))))
+
+
+class SamePositions(decoders.PreNorm):
+    def places(self, tokens):
+        return torch.zeros(tokens.shape[1], dtype=torch.long)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.positions(self.places(tokens))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class PositionsByToken(SamePositions):
+    def places(self, tokens):
+        return tokens
+
+
+class DropsAlways(decoders.PreNorm):
+    def forward(self, tokens):
+        return nn.functional.dropout(super().forward(tokens), 0.1)
+
+
+class LossOfInputs(decoders.PreNorm):
+    def loss(self, logits, tokens, targets):
+        return nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+
+    def forward(self, tokens, targets=None):
+        logits = super().forward(tokens)
+        return logits, None if targets is None else self.loss(logits, tokens, targets)
+
+
+class LossOfProbabilities(LossOfInputs):
+    def loss(self, logits, tokens, targets):
+        return super().loss(logits.softmax(-1), targets, tokens)
+
+
+def get_batch_two_ahead(data, block_size):
+    starts = torch.randint(len(data) - block_size - 2, (4,)).tolist()
+    return tuple(torch.stack([data[i + ahead : i + ahead + block_size] for i in starts]) for ahead in (0, 2))
+
+
 def shifted_targets(tokens):
     return tokens[:, 1:], tokens[:, :-1]
 
@@ -366,7 +482,6 @@ def shifted_targets(tokens):
 NOTES += [
     (CutByTheFirstAxis, "The table is cut by the first axis of x. Where x is [batch, position, d_model] nothing fails"),
     (NoBuffer, "In bfloat16 the output is not bfloat16: `register_buffer` lets the table move with the module."),
-    (Probabilities, "It returns probabilities; `cross_entropy` takes logits, before the softmax."),
 ]
 WRONG = [
     (detached, "No gradient reaches the query: "),
@@ -376,6 +491,24 @@ WRONG = [
     (hides_with_a_small_number, "With large scores the output differs from the reference by up to "),
     (first_mask_for_all, "With a mask of its own for each sequence the output differs from the reference by up to "),
     (other_weights, "The output is right, and the weights that it returns differ by up to "),
+    (scale_of_the_values, "With values wider than the queries the output differs from the reference by up to "),
+    (throws_its_mask_away, "What `masked_fill` returns is never read: it changes nothing in place. "),
+    (throws_its_mask_away, "The mask is not used. "),
+    (throws_its_mask_away, "The pattern differs: by up to "),
+    (HeadsOfAnotherScale, "The scale is that of d_model. "),
+    (HeadsOfAnotherScale, "The scores are divided by √24 = √d_model; they should be divided by √d_head = √4."),
+    (
+        KeepsItsPastOutOfLine,
+        "With past_key_value, 2 tokens after 3 others give another output than all at once, by up ",
+    ),
+    (TurnsQueriesAlone, "Of equal tokens, the score of a query and a key does not depend on their distance alone: "),
+    (LosesTheStream, "Behind the first attention the stream is lost: no layer's result is added to it. "),
+    (SamePositions, "Every position gets the same vector of positions.weight: nothing tells the order."),
+    (PositionsByToken, "The same position gets other vectors of positions.weight in another sequence: "),
+    (DropsAlways, "Two calls with the same inputs differ: dropout is on also in evaluation."),
+    (LossOfInputs, "The loss compares the logits with the tokens that are read, and not with the targets."),
+    (LossOfProbabilities, "The loss is that of probabilities: `cross_entropy` takes logits, from before the softmax."),
+    (get_batch_two_ahead, "What is to be predicted is not, at each position, the token that follows in the text."),
     (UnusedWeight, "No gradient reaches the weight unused.weight: it takes no part in the output."),
     (MixesTheBatch, "The sequences of a batch mix: "),
     (AlwaysDrops, ""),
@@ -401,8 +534,13 @@ WRONG = [
     ),
     (NeverReadsPadding, "It takes key_padding_mask and never reads it."),
     (HidesThePastWhereAsked, "With is_causal=True the output holds NaN."),
-    (AddsAMaskOfOnes, "The pattern differs: by up to "),
-    (TiledHeads, "Keys and values are tiled over the heads that share them (0 1 0 1 …): "),
+    (AddsAMaskOfOnes, "A mask of two numbers is added to the scores, and the smaller one hides nothing: "),
+    (PrefersFarKeys, "The bias that is added to the scores grows with the distance, so that far keys are preferred; "),
+    (WindowOfAll, "WindowOfAll was made with a window of a few tokens, and the last query sees every key."),
+    (SeesOnlyItself, "No position takes anything from another."),
+    (SeesOnlyItself, "The pattern differs: by up to "),
+    (TiledHeads, "Shared keys and values are tiled over the heads. "),
+    (TiledHeads, "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. "),
     (OneMatrixForTheScores, "Equal tokens give different outputs: the weights of a query do not add up to 1 over "),
     (WholeTable, "It takes no sequence that is shorter than the longest."),
     (LengthOfTheBatch, "It takes the length from the batch: x.shape[0] for x.shape[1]."),
@@ -420,7 +558,11 @@ WRONG = [
 ]
 MORE = (square_only, MixesTheBatch, AlwaysDrops, WholeTable, LengthOfTheBatch, causal_mask, padding_mask)
 """Faults of which more is said than stands in the table; of all others nothing."""
-MISTAKES = {WholeTable: "encoding-of-maximal-length", LengthOfTheBatch: "length-from-the-batch"}
+MISTAKES = {
+    WholeTable: "encoding-of-maximal-length",
+    LengthOfTheBatch: "length-from-the-batch",
+    TiledHeads: "key-heads-tiled",
+}
 """Of these faults, which mistake of the gallery they are."""
 
 
@@ -433,7 +575,43 @@ def test_a_fault_is_found(code, sentence):
     assert code not in MISTAKES or findings.mistake == MISTAKES[code]
 
 
+class HasNoWindow(modules.FusedCausal):
+    """Its name, below, says that it has one."""
+
+
+HasNoWindow.__name__ = "SlidingWindowAttention"
+
+
+class RelativeTerms(nn.Module):
+    """A product of queries and distances is added to the scores, as in Shaw et al.; another formula, and right."""
+
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h, self.places = n_heads, nn.Parameter(torch.randn(128, d_model // n_heads))
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def valued(self, key, value):
+        return self.v(value)
+
+    def forward(self, query, key, value):
+        made = (self.q(query), self.k(key), self.valued(key, value))
+        q, k, v = (each.unflatten(-1, (self.h, -1)).transpose(1, 2) for each in made)
+        distance = torch.arange(k.shape[2]) - torch.arange(q.shape[2])[:, None] + 64
+        scores = q @ k.mT + torch.einsum("bhqd,qkd->bhqk", q, self.places[distance])
+        return self.o(((scores / q.shape[-1] ** 0.5).softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class RelativeTermsOfKeysAlone(RelativeTerms):
+    def valued(self, key, value):
+        return self.v(key)
+
+
+WRONG.append((RelativeTermsOfKeysAlone, "It takes value and never reads it."))
 UNDECIDED = [
+    (HasNoWindow, "Its name says that it has a window, and of 9 positions it hides none. "),
+    (RelativeTerms, "What follows was not compared."),
+    (AddsWhatItMakesTwice, "What its last layer gives is right, and what it returns is something else"),
+    (Probabilities, "It returns probabilities, and no logits. Its loss would decide it: "),
     (ThreeTimesTheResidual, "What its last layer gives is right, and what it returns is something else"),
     (CosineScores, "What follows was not compared."),
     (Convolved, "Its queries, keys and values were not found, so its output was compared with no reference: "),

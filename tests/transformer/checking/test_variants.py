@@ -11,7 +11,7 @@ from transformer.checking.check import JUDGES, judge
 
 PIECES = "piece"  # the gallery's right code, in test_gallery.py
 FOLDER = Path(__file__).parent / "variants"
-PARTS = {"attention", "Head", "SelfAttention", "Block"}
+PARTS = {"attention", "Head", "SelfAttention", "Block", "Config"}
 """Of which others are made."""
 
 

@@ -27,7 +27,7 @@ D = 6
 """Dimensions of a query."""
 DEFAULTS = {"dropout": None, "d_head": D, "d_model": D, "scale": 1 / math.sqrt(D), "causal": False, "flag": False}
 """What else a function may need."""
-SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.0, "scale": math.sqrt(D)}
+SETTINGS = {"d_head": D, "d_model": D, "dropout": 0.1, "scale": math.sqrt(D)}
 """What a class may need; there the scale is a temperature, which divides."""
 
 
@@ -140,7 +140,7 @@ class Student:
     def output(self, answer: Answer, trial: Trial, convention: Convention) -> tuple[Tensor, Tensor | None]:
         """The output, and the pattern as it comes, if it does."""
         layout = convention.layout
-        wanted = layout.write(trial.query).shape
+        wanted = layout.write(trial.query[..., :1].expand(*trial.query.shape[:-1], trial.value.shape[-1])).shape
         place = next((place for place, value in enumerate(answer.values) if value.shape == wanted), None)
         if place is None:
             shapes = " and ".join(str(list(value.shape)) for value in answer.values[:3])
@@ -340,6 +340,7 @@ def _name(findings: Findings, student: Student, convention: Convention, asked: T
         findings.wrong.append(findings.divergence.sentence)
     else:
         findings.wrong.append("With a mask the output is right; without one it differs from the reference.")
+    laws.require_read_masks(student.ask(asked, convention, record=True).steps, findings)
     if named is not None:
         findings.call_by_name(named)
 
@@ -388,6 +389,8 @@ def _edges(findings: Findings, student: Student, convention: Convention) -> None
         case("a causal mask", 2, 3, 6, 6, mask="causal", seed=9)
     if student.masks and convention.axes != "matrix" and convention.layout.axes > 2:
         case("a mask of its own for each sequence", 2, 3, 5, 5, mask="own", seed=10)
+    words = "values wider than the queries"
+    findings.try_it(words, lambda: _wider(student, convention, words))
     usual = trial(2, 3, 5, 5, mask=mask, seed=12)
     attempts: dict[str, Callable[[], str]] = {
         "gradients": lambda: _gradients(student, convention, usual),
@@ -403,6 +406,18 @@ def _edges(findings: Findings, student: Student, convention: Convention) -> None
     if student.masks:
         findings.look_at("a query that may see nothing", lambda: _nothing(student, convention))
     findings.look_at("scores beyond 100", lambda: _finite(student, convention, usual.times(60)))
+
+
+def _wider(student: Student, convention: Convention, words: str) -> str:
+    """The sentence that values of another width make it wrong; empty where they do not, or it takes none."""
+    each = trial(2, 3, 5, 5, mask=student.mask, seed=17)
+    each = dataclasses.replace(each, value=torch.cat([each.value, each.value.flip(-1)[..., : D // 2]], dim=-1))
+    try:
+        return student.differs(each, convention, words)
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return ""  # written for heads of one width
 
 
 def _gradients(student: Student, convention: Convention, trial: Trial) -> str:

@@ -21,6 +21,7 @@ def _numbers(*shape: int) -> Tensor:
 
 GIVEN: dict[str, Callable[[], tuple[Any, ...]]] = {
     "encoding-of-maximal-length": lambda: (_numbers(2, 5, 8), 9),
+    "key-heads-tiled": lambda: (_numbers(2, 2, 5, 3), 4),
     "length-from-the-batch": lambda: (_numbers(1, 5, 8),),
     "matrix-never-written": lambda: (torch.full((5, 8), 7.0), sinusoids(torch.arange(5), 8).float()),
     "normal-draw": lambda: (1000, 0.5),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
 from transformer.checking.bench import Bench, Described
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
+from transformer.checking.signatures import role
 from transformer.foundation.words import counted
+
+BATCH, LENGTH = 4, 8
+"""Pieces that are drawn from a text, and tokens of each, where it is told how many."""
 
 
 def judge(bench: Bench, described: Described) -> Findings:
@@ -16,6 +23,13 @@ def judge(bench: Bench, described: Described) -> Findings:
     if described.is_class:
         raise Refused("Targets are checked as a function of tokens.", fatal=True)
     findings = Findings()
+    sizes = {"n_ctx": LENGTH, "batch": BATCH}
+    settings = {
+        each.name: sizes[role(each.name, tuple(sizes))] for each in described.parameters[1:] if not each.optional
+    }
+    if len(described.parameters) > 1 or re.search(r"batch", described.name):
+        _drawn(bench, settings, findings)
+        return findings
     for batch, length in ((2, 6), (1, 2), (3, 11)):
         tokens = torch.arange(batch * length).view(batch, length)
         words = f"{counted(batch, 'sequence')} of {counted(length, 'token')}"
@@ -29,6 +43,21 @@ def judge(bench: Bench, described: Described) -> Findings:
                 findings.call_if_there("target-not-shifted")
             break
     return findings
+
+
+def _drawn(bench: Bench, sizes: Mapping[str, int], findings: Findings) -> None:
+    """Are pieces of one long text drawn, and beside each token the one that follows it there?"""
+    text = torch.arange(1000)
+    findings.tried.append(f"pieces of a text of {len(text)} tokens")
+    values = bench.call([text, *sizes.values()], ["", *sizes]).values
+    if len(values) != 2:
+        raise Refused("It should return two tensors: what is read, and what is to be predicted.", fatal=True)
+    read, predicted = values
+    if read.shape == predicted.shape and torch.equal(predicted, read + 1) and bool((read.diff(dim=-1) == 1).all()):
+        return
+    findings.wrong.append("What is to be predicted is not, at each position, the token that follows in the text.")
+    if read.shape == predicted.shape and torch.equal(read, predicted):
+        findings.call_if_there("target-not-shifted")
 
 
 def _unlike(read: Tensor, predicted: Tensor, tokens: Tensor) -> str:

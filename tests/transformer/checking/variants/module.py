@@ -2,6 +2,7 @@
 
 import copy
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -359,4 +360,158 @@ class BiasOfDistance(nn.Module):
         q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
         place = torch.arange(x.shape[1])
         bias = self.relative(place - place[:, None] + self.max_dist).permute(2, 0, 1)
-        return self.out(((q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v).transpose(1, 2).flatten(2))
+        return self.out(self.mixed(q, k, v, bias))
+
+    def mixed(self, q, k, v, bias):
+        return ((q @ k.mT / q.shape[-1] ** 0.5 + bias).softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+class NotDividedAsInT5(BiasOfDistance):
+    """No root of d_head, and the heads' numbers merged side by side in the other order."""
+
+    def mixed(self, q, k, v, bias):
+        return ((q @ k.mT + bias).softmax(-1) @ v).permute(0, 2, 3, 1).flatten(2)
+
+
+class PackedNumberByNumber(GroupedQueries):
+    def __init__(self, dim, num_heads, qkv_bias=False):
+        nn.Module.__init__(self)
+        self.h, self.qkv, self.out_proj = num_heads, nn.Linear(dim, 3 * dim, bias=qkv_bias), nn.Linear(dim, dim)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (self.h, -1, 3)).permute(4, 0, 2, 1, 3)
+        return self.out_proj(attention(q, k, v)[0].transpose(1, 2).flatten(2))
+
+
+class NormsOnlyItself(CrossAttention):
+    """What it looks at comes normalised already."""
+
+    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
+        super().__init__(query_dim, context_dim, heads, dim_head)
+        self.norm = nn.LayerNorm(query_dim)
+
+    def forward(self, x, context=None):
+        return super().forward(self.norm(x), context)
+
+
+class ToldItsWindow(GroupedQueries):
+    def __init__(self, d_model, n_heads, window_size=128):
+        super().__init__(d_model, n_heads)
+        self.window_size = window_size
+
+    def seen(self, distance):
+        return (distance <= 0) & (distance > -self.window_size)
+
+    def forward(self, x):
+        place = torch.arange(x.shape[1])
+        return super().forward(x, self.seen(place - place[:, None])[None, None])
+
+
+WIDTH = 32
+
+
+class SelfAttentionOfItsOwnSize(nn.Module):
+    """It is told nothing, and has eight positions at most."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.last = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("later", torch.ones(8, 8, dtype=torch.bool).triu(1))
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(self.later[: x.shape[1], : x.shape[1]], -math.inf)
+        return self.last((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+@dataclass
+class Config:
+    n_embd: int = 64
+    n_head: int = 4
+    share: int = 2
+
+    @property
+    def d_head(self):
+        return self.n_embd // self.n_head
+
+
+class ConfiguredByItsOwnClass(nn.Module):
+    def __init__(self, config: Config = Config()):  # noqa: B008
+        super().__init__()
+        self.d_head, self.share = config.d_head, config.share
+        self.q, self.o = nn.Linear(config.n_embd, config.n_embd), nn.Linear(config.n_embd, config.n_embd)
+        self.kv = nn.Linear(config.n_embd, 2 * config.n_embd // config.share)
+
+    def forward(self, x):
+        q, k, v = (
+            part.unflatten(-1, (-1, self.d_head)).transpose(1, 2) for part in (self.q(x), *self.kv(x).chunk(2, -1))
+        )
+        k, v = (part.repeat_interleave(self.share, 1) for part in (k, v))
+        return self.o(attention(q, k, v)[0].transpose(1, 2).flatten(2))
+
+
+class HandedRotations(Rotary):
+    """As in Llama: complex numbers, and the place of the first token."""
+
+    def turned(self, x, freqs_cis):
+        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * freqs_cis).flatten(-2)
+
+    def forward(self, x, start_pos, freqs_cis, mask=None):
+        q, k, v = (layer(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for layer in (self.wq, self.wk, self.wv))
+        q, k = self.turned(q, freqs_cis), self.turned(k, freqs_cis)
+        scores = q @ k.mT / math.sqrt(self.head_dim)
+        return self.wo(((scores if mask is None else scores + mask).softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class HandedCosinesAndSines(HandedRotations):
+    def turned(self, x, both):
+        one, two = x.chunk(2, -1)
+        return x * both[0] + torch.cat([-two, one], -1) * both[1]
+
+    def forward(self, hidden_states, position_embeddings, attention_mask=None):
+        return super().forward(hidden_states, 0, position_embeddings, attention_mask)
+
+
+class KeepsItsPast(GroupedQueries):
+    ahead = True
+
+    def forward(self, x, past_key_value=None, use_cache=False):
+        q = self.q_proj(x).unflatten(-1, (self.h, self.d_k)).transpose(1, 2)
+        kept = k, v = [layer(x).unsqueeze(1) for layer in (self.k_proj, self.v_proj)]
+        if past_key_value is not None:
+            kept = k, v = [torch.cat(each, dim=2) for each in zip(past_key_value, kept, strict=True)]
+        seen = torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2] if self.ahead else 0)
+        y = self.out_proj(attention(q, k, v, seen)[0].transpose(1, 2).flatten(2))
+        return (y, tuple(kept)) if use_cache else y
+
+
+class LooksAtItselfAsWell(NormsOnlyItself):
+    """The other sequence has a norm of its own, and stands behind x."""
+
+    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
+        super().__init__(query_dim, context_dim, heads, dim_head)
+        self.other = nn.LayerNorm(query_dim)
+
+    def forward(self, x, context=None):
+        read = self.norm(x)
+        return CrossAttention.forward(
+            self, read, None if context is None else torch.cat([read, self.other(context)], dim=1)
+        )
+
+
+class SwitchCalledMask(CrossAttention):
+    def forward(self, x, causal_mask=False):
+        k, v = self.to_kv(x).chunk(2, dim=-1)
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(x), k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal_mask))
+        return self.to_out(y.transpose(1, 2).flatten(2))
+
+
+class AnMBesideAMask(GroupedQueries):
+    """X looks at M."""
+
+    def forward(self, X, M, mask):
+        q = self.q_proj(X).unflatten(-1, (self.h, self.d_k)).transpose(1, 2)
+        k, v = self.k_proj(M).unsqueeze(1), self.v_proj(M).unsqueeze(1)
+        return self.out_proj(attention(q, k, v, mask)[0].transpose(1, 2).flatten(2))

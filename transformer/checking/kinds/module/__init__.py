@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from torch import Tensor
@@ -13,7 +16,7 @@ from transformer.checking.bench import CONFIG, Bench, Described
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.checking.kinds.module.conventions import find_masks, find_order, take_one_sequence
-from transformer.checking.kinds.module.edges import try_edges, try_paths
+from transformer.checking.kinds.module.edges import try_edges, try_paths, twice
 from transformer.checking.kinds.module.reference import find_reference
 from transformer.checking.kinds.module.student import (
     BATCH,
@@ -22,10 +25,16 @@ from transformer.checking.kinds.module.student import (
     LENGTH,
     ONE_HEAD,
     SETTINGS,
+    SHORT,
+    WIDEST,
     Student,
+    enough,
     student_of,
 )
 from transformer.foundation.words import counted
+
+TURNING = re.compile(r"(^|[._])(cos|sin|inv)|freq|rope|rotary|rotat", re.IGNORECASE)
+"""Names of what turns queries and keys."""
 
 
 def judge(bench: Bench, described: Described) -> Findings:
@@ -33,39 +42,78 @@ def judge(bench: Bench, described: Described) -> Findings:
     if not described.is_class:
         raise Refused("A multi-head attention is checked as a class.", fatal=True)
     roles = {signatures.role(each.name, tuple(SETTINGS)) for each in described.parameters}
-    configured = any(each.name in CONFIG for each in described.parameters)
-    one_head = not configured and "n_heads" not in roles
-    values = SETTINGS | (ONE_HEAD if one_head else {})
-    settings = signatures.settings(described, values)
-    student, findings = student_of(bench, described), Findings()
-    student.heads, student.counted = (1, False) if one_head else (HEADS, True)
-    made = bench.make(settings)
-    student.parameters = made.parameters
-    if not configured and not roles & {"d_model", "d_out"} and settings.keys():
-        student.width = _width(made.parameters)
-    x = student.drawn(max(BATCH, 5 * student.width // (4 * LENGTH)), LENGTH, 1)
-    try:
-        find_order(student, x, findings)
-    except Refused as refused:
-        take_one_sequence(student, x, findings, refused)
+    told = {"n_heads"} <= roles or any(each.name in CONFIG for each in described.parameters)
+    settings = signatures.settings(described, SETTINGS | ({} if told else ONE_HEAD))
+    student, x, findings = _begun(bench, described, settings, roles, told=told)
+    if x is None:
+        return findings
+    findings.tried.append("the same call twice")
+    if drops := twice(student.run(x), student.run(x, seed=1)):
+        findings.wrong.append(drops)
         return findings
     seen = find_masks(student, x, findings)
-    if seen is None:
+    if seen is None and not findings.wrong:
         switch = any(student.flags.values())
         laws.require_causal(described.name, findings, takes_mask="mask" in student.places, switch=switch)
     reference = find_reference(student, x, seen, findings)
     if not findings.wrong:
         try_edges(student, reference, seen, findings)
         try_paths(student, reference, x, seen, findings)
-    if not findings.wrong and "n_groups" in roles:
+    if not findings.wrong and "n_groups" in roles and student.counted:
         _other_groups(student, described, settings, x, seen, findings)
     return findings
 
 
-def _width(parameters: Mapping[str, Tensor]) -> int:
-    """Numbers that most of its layers read, where no setting says how many they are."""
-    read = Counter(each.shape[-1] for each in parameters.values() if each.dim() == 2)
-    return read.most_common(1)[0][0] if read else D_MODEL
+def _begun(
+    bench: Bench, described: Described, settings: Mapping[str, Any], roles: Set[str], *, told: bool
+) -> tuple[Student, Tensor | None, Findings]:
+    """The module, made with the check's sizes or else with its own; x in which it runs; and how it takes that.
+
+    x is None where it takes one sequence alone, which is found to be wrong. Raises Refused where it does not run.
+    """
+    refused: list[tuple[Refused, Student, Tensor]] = []
+    own = signatures.needed(described, settings)
+    for given, length in itertools.product([settings] if own == settings else [settings, own], (LENGTH, SHORT)):
+        ours = given is settings
+        student = student_of(bench, described)
+        student.heads, student.counted = (HEADS, True) if told and ours else (1, False)
+        student.length, student.told_length = length, ours and "n_ctx" in roles
+        try:
+            made = bench.make(given)
+            student.parameters = made.parameters
+            student.turns = any(map(TURNING.search, (described.name, *made.buffers, *student.positions)))
+        except Refused as problem:
+            if problem.fatal:
+                raise
+            refused.append((problem, student, student.drawn(BATCH, length, 1)))
+            continue
+        for width in _widths(student.parameters, told=ours and bool(roles & {"d_model", "d_out"})):
+            student, findings = dataclasses.replace(student, width=width), Findings()
+            x = student.drawn(enough(width, length), length, 1)
+            try:
+                find_order(student, x, findings)
+            except Refused as problem:
+                if problem.fatal:
+                    raise
+                refused.append((problem, student, x))
+            else:
+                return student, x, findings
+    first, student, x = refused[0]
+    findings = Findings()
+    bench.make(settings)
+    take_one_sequence(student, x, findings, first)
+    return student, None, findings
+
+
+def _widths(parameters: Mapping[str, Tensor], *, told: bool) -> list[int]:
+    """How many numbers a vector of x may have: as many as it was told, or as most of its layers read."""
+    if told:
+        return [D_MODEL]
+    matrices = [each for each in parameters.values() if each.dim() == 2]
+    read = Counter(each.shape[-1] for each in matrices) or Counter([D_MODEL])
+    made = Counter(each.shape[0] for each in matrices)
+    every = [size for sizes in (read, made) for size, _ in sizes.most_common(2)]
+    return list(dict.fromkeys(each for each in every if each <= WIDEST))
 
 
 def _other_groups(

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from transformer.checking import laws
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, repeats
-from transformer.checking.kinds.module.student import LENGTH, MASK_AXES, Student, causal
+from transformer.checking.kinds.module.student import MASK_AXES, Student, causal
 from transformer.foundation.words import counted, listed
 
 PADDING = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
@@ -21,14 +22,15 @@ ITSELF = torch.eye(6, dtype=torch.bool)
 
 def find_order(student: Student, x: Tensor, findings: Findings) -> None:
     """Which axis is the batch? Other sequences must not change what one of them gives."""
-    heads = counted(student.heads, "head")
-    findings.tried.append(f"{len(x)} sequences of {LENGTH} positions, d_model {student.width}, {heads}")
-    changed = x.clone()
-    changed[1:] = student.drawn(len(x), LENGTH, 2)[1:]
+    heads = f", {counted(student.heads, 'head')}" if student.counted else ""
+    findings.tried.append(f"{len(x)} sequences of {x.shape[1]} positions, d_model {student.width}{heads}")
+    changed, kept = student.drawn(len(x), x.shape[1], 2), len(x) // 2  # behind a mask the first one sees no other
+    changed[kept] = x[kept]
     masked = student.places.get("mask") in student.needed
     refusal: Refused | None = None
-    for form, axes in itertools.product(MASK_FORMS, (*MASK_AXES, "keys")) if masked else ((SEEN, "full"),):
-        student.form, student.axes = form, axes
+    forms = tuple(itertools.product(MASK_FORMS, (*MASK_AXES, "keys"))) if masked else ((SEEN, "full"),)
+    for rotation, (form, axes) in itertools.product(student.rotations(), forms):
+        student.rotation, student.form, student.axes = rotation, form, axes
         for student.first in (False, True):
             try:
                 found, other = student.run(x), student.run(changed)
@@ -37,12 +39,13 @@ def find_order(student: Student, x: Tensor, findings: Findings) -> None:
                     raise
                 refusal = refusal or refused
                 continue
-            if repeats(found[0], other[0]):
+            if repeats(found[kept], other[kept]):
                 order = "[position, batch, d_model]" if student.first else "[batch, position, d_model]"
                 findings.conventions.append(f"x is {order}.")
+                findings.conventions += ["It is handed rotations by position."] if student.rotation[1] else []
                 return
     if refusal is not None:
-        raise Refused(str(refusal), fatal=True)
+        raise refusal
     student.first = False
     findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
 
@@ -75,9 +78,18 @@ def _reach(student: Student, x: Tensor, seen: Tensor | None) -> Tensor:
 def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None:
     """How it takes a mask; the mask of the comparison that follows: causal, or None where it takes none."""
     if "mask" not in student.places:
-        reach, ahead = _reach(student, x[:2], None), causal(1, LENGTH)[0, 0]
+        reach, ahead = _reach(student, x[:2], None), causal(1, student.length)[0, 0]
         if torch.equal(reach, torch.eye(len(reach), dtype=torch.bool)):
-            raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
+            _require_attention(student, x, findings)
+            return None
+        if student.told_window:
+            laws.require_window(student.name, findings, reach)
+        windowless = bool(reach.all()) or torch.equal(reach, ahead)
+        if windowless and laws.WINDOW.search(student.name) and not student.told_window:
+            findings.undecided = (
+                f"Its name says that it has a window, and of {student.length} positions it hides none. A setting for "
+                "the tokens of its window would decide it."
+            )
         if bool(reach.all()):
             findings.notes.append("It takes no mask: only attention without one was checked.")
             return None
@@ -88,7 +100,7 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
             findings.conventions.append(f"A window is built in: a token sees {_sees(window)}.")
         else:
             findings.wrong.append(leak(reach, ahead))
-        return student.mask(len(x), LENGTH)
+        return student.mask(len(x), student.length)
     batch, x, ahead = len(x), x[:2, :6], causal(1, 6)[0, 0]
     findings.tried.append("masks both ways round: True = seen, True = hidden, added to the scores, ones and zeros")
     row = torch.arange(6)
@@ -108,23 +120,55 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
         if built_in or torch.equal(reach, seen):
             findings.conventions.append(f"Mask: {form.words}.")
             findings.conventions += ["A causal mask is built in as well."] if built_in else []
-            return causal(batch, LENGTH)
+            return causal(batch, student.length)
         found.append((form, axes, reach))
     if _padding(student, x, findings):
-        return student.mask(batch, LENGTH)
+        return student.mask(batch, student.length)
     student.form, student.axes = SEEN, "full"
     if not found and (wrong := _padding_that_fails(student, x)):
         findings.wrong.append(wrong)
-        return student.mask(batch, LENGTH)
+        return student.mask(batch, student.length)
+    if not found and _is_switch(student, x):
+        name = student.places.pop("mask")
+        student.flags = {**student.flags, name: True}
+        return find_masks(student, student.drawn(batch, student.length, 1), findings)
     if not found:
         student.run(x, given)  # says why no mask is taken
     student.form, student.axes, reach = found[0]
     if all(torch.equal(reach, ahead) for *_, reach in found):
         findings.notes.append("It takes a mask and never reads it: its own causal mask alone hides.")
         del student.places["mask"]
-        return causal(batch, LENGTH)
+        return causal(batch, student.length)
     findings.wrong.append(leak(reach, seen))
-    return causal(batch, LENGTH)
+    return causal(batch, student.length)
+
+
+def _require_attention(student: Student, x: Tensor, findings: Findings) -> None:
+    """Say what is wrong with code that has weights of attention, and takes nothing from one position to another.
+
+    Raises Refused where it has none: it is something else.
+    """
+    answer = student.ask(x, record=True)
+    if not any("softmax" in step.name or step.name == "exp" for step in answer.steps):
+        raise Refused("It takes nothing from one position to another, so it is no attention.", fatal=True)
+    lost = bool(student.output(answer, x).isnan().any())
+    nan = " Its output holds NaN: some queries see no key at all." if lost else ""
+    findings.wrong.append(f"No position takes anything from another.{nan}")
+
+
+def _is_switch(student: Student, x: Tensor) -> bool:
+    """Is what is called a mask true or false, and switches a mask of its own?"""
+    name = student.places["mask"]
+    if name in student.needed:
+        return False
+    try:
+        for value in (True, False):
+            student.run(x, flags={name: value})
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return False
+    return True
 
 
 def _window(reach: Tensor) -> frozenset[int]:
@@ -186,7 +230,7 @@ def _padding(student: Student, x: Tensor, findings: Findings) -> bool:
 def leak(reach: Tensor, seen: Tensor) -> str:
     """What a mask does not do, by which outputs change with which inputs, [query, key]."""
     if bool(reach.all()):
-        return "The mask hides nothing: every position changes with every other."
+        return "Nothing is hidden in the end: every position changes with every other."
     if torch.equal(reach, seen.T | torch.eye(len(seen), dtype=torch.bool)):
         return "The mask is transposed: its rows should be the queries, its columns the keys."
     query, key = (int(each) for each in (reach != seen).nonzero()[0])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from transformer.checking.around import ATTENTION_ALONE
+from transformer.checking.around import ATTENTION_ALONE, read_from
 from transformer.checking.conventions import MASK_FORMS
 from transformer.checking.faults import Refused
-from transformer.checking.findings import Findings, of_another_precision, repeats, same, share, unlike
+from transformer.checking.findings import Findings, difference, of_another_precision, repeats, same, share, unlike
 from transformer.checking.kinds.module.student import Student, causal
 from transformer.checking.projections import (
     Hypothesis,
+    layers_of,
 )
 from transformer.foundation.foreign import shortened
 from transformer.foundation.words import counted
@@ -24,6 +26,9 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         return None if seen is None else student.mask(batch, length)
 
     def case(batch: int, length: int, seed: int) -> None:
+        if length > student.length and not student.told_length and _refused(student, batch, length, seed):
+            findings.notes.append(f"It takes no {length} positions: its own sizes are for fewer.")
+            return
         words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
         x, visible = student.drawn(batch, length, seed), masked(batch, length)
 
@@ -42,14 +47,28 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         _crossed(student, reference, x, findings)
     if reference is not None:
         _not_needed(student, reference, x, findings)
+    if student.crossed and reference is None:
+        findings.try_it("each argument by itself", lambda: _unread(student))
+    if student.cache[0]:
+        _cached(student, findings, causal=seen is not None and "mask" not in student.places)
     findings.try_it("gradients", lambda: _gradients(student, x, visible))
-    findings.try_it("the same call twice", lambda: _twice(student, x, visible))
     findings.try_it("inputs that must not change", lambda: _in_place(student, x, visible))
     for precision in (torch.float16, torch.bfloat16):
         name = str(precision).removeprefix("torch.")
         findings.look_at(f"half precision ({name})", partial(_half, student, x, visible, precision, name))
     if "mask" in student.places and student.axes != "keys":
         findings.look_at("a query that may see nothing", lambda: _nothing(student, x))
+
+
+def _refused(student: Student, batch: int, length: int, seed: int) -> bool:
+    """Does it raise an error for so many positions?"""
+    try:
+        student.run(student.drawn(batch, length, seed), student.shown(student.mask(batch, length)))
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return True
+    return False
 
 
 def try_paths(
@@ -85,7 +104,7 @@ def _not_needed(student: Student, reference: Hypothesis, x: Tensor, findings: Fi
     hides = keys.expand(2, 1, 6, 6)
 
     def looks(name: str) -> str:
-        return unlike(student.run(x, None, flags={name: student.turn(other)}), reference.run(x, None, other), name)
+        return _looks(student, reference, x, other, name, {name: student.turn(other)})
 
     def pads(name: str) -> str:
         plain, found = student.run(x), []
@@ -114,12 +133,27 @@ def _not_needed(student: Student, reference: Hypothesis, x: Tensor, findings: Fi
             findings.try_it(f"{name} beside the other mask", partial(pads, name))
 
 
+def _looks(
+    student: Student, reference: Hypothesis, x: Tensor, other: Tensor, words: str, flags: Mapping[str, Tensor]
+) -> str:
+    """The sentence that it makes something else of another sequence to look at; empty where it does not.
+
+    That may be read as x is, as it comes, with a norm of its own, or behind x.
+    """
+    answer = student.ask(x, None, None if flags else other, flags=flags, record=True)
+    found, ways = student.output(answer, x), [reference.run(x, None, other), reference.run(x, None, other, plain=True)]
+    for _, source, _ in layers_of(answer.steps, x, other, reference.module.n_heads):
+        if read_from(source, x, other):
+            ways.append(reference.run(x, None, source, plain=True))
+    return unlike(found, next((each for each in ways if same(found, each)), ways[0]), words)
+
+
 def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findings) -> None:
     """Are queries, keys and values each made of what they are handed?"""
     same_length, longer = student.drawn(2, 6, 32), student.drawn(2, 8, 31)
 
     def attempt(words: str, other: Tensor) -> str:
-        return unlike(student.run(x, None, other), reference.run(x, None, other), words)
+        return _looks(student, reference, x, other, words, {})
 
     words = "another sequence to look at"
     findings.try_it(words, partial(attempt, words, same_length))
@@ -137,6 +171,58 @@ def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findi
         findings.try_it(words, apart)
 
 
+def _unread(student: Student) -> str:
+    """The sentence that what may be looked at is not read; empty where all of it is."""
+    x, other = student.drawn(2, 6, 36), student.drawn(2, 6, 37)
+    before = student.run(x)
+    for one in ("key", "value", "memory"):
+        name = student.places.get(one)
+        if name and same(student.run(x, flags={name: student.turn(other)}), before):
+            return f"It takes {name} and never reads it."
+    return ""
+
+
+PIECES = (3, 2, 1)
+"""Tokens that are handed over at a time, with the keys and values of those before."""
+
+
+def _cached(student: Student, findings: Findings, *, causal: bool) -> None:
+    """Do tokens that are handed over piece by piece, with the keys and values of those before, give the same?"""
+    x = student.drawn(2, sum(PIECES), 38)
+    takes, asks = student.cache
+    if student.positions:
+        findings.notes.append(f"Its {takes} was not tried: it is handed positions as well.")
+        return
+    whole, kept, begun = student.run(x), None, 0
+    words = f"{takes}, " + ", then ".join(counted(each, "token") for each in PIECES)
+    for many in PIECES:
+        piece = x[:, begun : begun + many]
+        flags = ({asks: True} if asks else {}) | ({takes: kept} if kept else {})
+        try:
+            answer = student.ask(piece, flags=flags)
+            found = student.output(answer, piece)
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            findings.notes.append(f"Its {takes} was not tried: {refused}")
+            return
+        kept = tuple(each for each in answer.values if each.dim() > 3)
+        if len(kept) != 2:
+            findings.notes.append(f"Its {takes} was not tried: it returns no keys and values.")
+            return
+        compared = begun > 0 if causal else begun + many == len(x[0])  # else those that are earlier see less
+        if compared and not same(found, whole[:, begun : begun + many]):
+            findings.tried.append(words)
+            gap = difference(found, whole[:, begun : begun + many])
+            findings.wrong.append(
+                f"With {takes}, {counted(many, 'token')} after {begun} others give another output than all at once, by "
+                f"up to {gap:.3g}: the new tokens should see all that were kept, in their order, and nothing later."
+            )
+            return
+        begun += many
+    findings.tried.append(words)
+
+
 def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
     answer = student.ask(x, seen, gradients=True)
     if answer.gradients and answer.gradients[0] is None:
@@ -146,10 +232,9 @@ def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
     return f"No gradient reaches the weight {shortened(unused[0])}: it takes no part in the output." if unused else ""
 
 
-def _twice(student: Student, x: Tensor, seen: Tensor | None) -> str:
-    if repeats(student.run(x, seen), student.run(x, seen, seed=1)):
-        return ""
-    return "Two calls with the same inputs differ in evaluation mode: is dropout on?"
+def twice(found: Tensor, again: Tensor) -> str:
+    """The sentence that two calls with the same inputs, which drew other numbers, differ; empty where they do not."""
+    return "" if repeats(found, again) else "Two calls with the same inputs differ: dropout is on also in evaluation."
 
 
 def _in_place(student: Student, x: Tensor, seen: Tensor | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Sequence
@@ -9,10 +10,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from transformer.attention import MultiHeadAttention
 from transformer.checking import stages
 from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
+from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
-from transformer.checking.kinds.module.student import HEADS, LONGEST, Student, causal
+from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST, Student, causal
+from transformer.checking.laws import require_read_masks
 from transformer.checking.projections import (
     ADDING,
     LINEAR,
@@ -20,7 +24,9 @@ from transformer.checking.projections import (
     Hypothesis,
     follow,
     hypotheses,
+    layers_of,
     mistaken,
+    of_a_module,
     read_by,
 )
 from transformer.checking.recording import Step
@@ -28,14 +34,17 @@ from transformer.foundation.words import listed
 from transformer.positions import NO_POSITIONS
 
 SHARED = "All heads share one projection of d_head × d_head: each head needs weights of its own."
+UNFOLLOWED = ("projected", "split", "scores")
+"""Stages that were read off the code itself: where one of them is the first that differs, it cannot be followed."""
+TURNED = ("view_as_real", "view_as_complex", "cos", "sin", "polar")
+"""Functions that code calls which turns queries and keys."""
+LOWEST = 1000.0
+"""A bias beyond it hides: it is a mask."""
 FEW = 3
 """Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
-ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
-"""How many heads a class may have that takes no number of them."""
 TILED = (
-    "Keys and values are tiled over the heads that share them (0 1 0 1 …): repeat each beside itself (0 0 1 1 …), with "
-    "`repeat_interleave`. Trained from scratch it learns as well, for the heads come in another order; with anybody "
-    "else's weights it is wrong."
+    "The heads read the shared keys and values in the order 0 1 0 1 …; it should be 0 0 1 1 …. That is another order "
+    "of the heads: trained from scratch it learns as well, and with anybody else's weights it is wrong."
 )
 
 
@@ -43,12 +52,15 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     """Our module with the student's weights, arranged so that both agree; None where that cannot be found out."""
     answer = student.ask(x, student.shown(seen), record=True)
     output = student.output(answer, x)
+    require_read_masks(answer.steps, findings)
     likeliest: list[Hypothesis] = []
     after: Tensor | None = None
     before = norm_before(answer.steps, x)
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
     for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
         read = follow(answer.steps, around.read(x), heads)
+        if around is not ATTENTION_ALONE:
+            read = dataclasses.replace(read, elsewhere=_looking_elsewhere(student, x, heads))
         if read.shared:
             findings.wrong.append(SHARED)
             findings.call_if_there("one-projection-for-all-heads")
@@ -73,9 +85,23 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     else:
         inside = [] if after is None or same(after, output) else [after]
         diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+        _only_by_name(findings)
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
+
+
+def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
+    """What its layers make of another sequence that it is handed besides x, if it takes one."""
+    names = [name for name, role in student.further.items() if role == "memory"]
+    other = student.drawn(len(x), x.shape[1], 35)
+    try:
+        steps = student.ask(x, flags=dict.fromkeys(names, student.turn(other)), record=True).steps if names else ()
+    except Refused as refused:
+        if refused.fatal:
+            raise
+        return ()
+    return layers_of(steps, x, other, heads)
 
 
 def _biased(
@@ -87,29 +113,85 @@ def _biased(
     findings: Findings,
 ) -> bool:
     """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
-    sources = [read_by(step, steps) for step in steps if step.name == "softmax"]
-    for each in (each for each in likeliest if each.positions is NO_POSITIONS and not each.tiled):
+    softmax = [step for step in steps if step.name == "softmax"]
+    for each in (each for each in likeliest if each.positions is NO_POSITIONS and each.beside is None):
         read, module = each.around.read(x), each.module
         query, key = (module._split(layer(read)) for layer in (module.query, module.key))
-        scaled = query @ key.transpose(-2, -1) / module.d_head**0.5
-        for source in sources:
-            if source is None or source.shape != scaled.shape:
+        scores = query @ key.transpose(-2, -1)
+        for step, scale in itertools.product(softmax, (module.d_head**-0.5, 1.0)):
+            source = read_by(step, steps)
+            if source is None or source.shape != scores.shape:
                 continue
-            visible = torch.ones_like(scaled[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scaled[0])
-            bias = (source - scaled).masked_fill(~visible, 0.0)
-            biased = dataclasses.replace(each, positions=AddedBias(bias[0], x.shape[-1]))
-            if not same(bias, bias[:1].expand_as(bias)) or not same(biased.run(x, seen), output):
+            visible = torch.ones_like(scores[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scores[0])
+            bias = (source - scale * scores).masked_fill(~visible, 0.0)
+            # Ours divides by √d_head: scores that are not divided come out of queries that are √d_head times as long.
+            longer = _lengthened(module, scale * module.d_head**0.5)
+            biased = dataclasses.replace(each, module=longer, positions=AddedBias(bias[0], x.shape[-1]))
+            if not bool((bias.abs() < LOWEST).all()) or not same(bias, bias[:1].expand_as(bias)):
                 continue
-            if not _by_distance(bias[0], visible):
+            if not same(biased.run(x, seen), output):
+                continue
+            trained = _reads_weights(step, steps)
+            if not _by_distance(bias[0], visible) or (scale == 1.0 and not trained):
                 continue
             findings.conventions += each.words
-            findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+            _say_bias(bias[0], visible, findings, trained=trained, scaled=scale != 1.0)
+            return True
+    return False
+
+
+def _say_bias(bias: Tensor, visible: Tensor, findings: Findings, *, trained: bool, scaled: bool) -> None:
+    """Say what a bias [head, query, key] by distance is, and what is wrong with one that is not trained."""
+    of_last = bias[:, -1].flip(-1)  # by the distance from the last query, which sees all keys, if any query does
+    if len((100 * bias[visible]).round().unique()) == 2 and not trained:
+        findings.wrong.append(
+            "A mask of two numbers is added to the scores, and the smaller one hides nothing: give hidden scores −inf."
+        )
+    elif not trained and bool((of_last.diff(dim=-1) > 0).all()):
+        findings.wrong.append(
+            "The bias that is added to the scores grows with the distance, so that far keys are preferred; it should "
+            "fall: subtract a slope times the distance."
+        )
+    findings.conventions.append("A bias by distance, the same for every x, is added to the scores.")
+    if not scaled:
+        findings.conventions.append(
+            "The scores are not divided by √d_head, as in T5: there the weights of the queries are drawn smaller."
+        )
+
+
+def _lengthened(module: MultiHeadAttention, factor: float) -> MultiHeadAttention:
+    """The same with longer queries."""
+    if factor == 1.0:
+        return module
+    longer = copy.deepcopy(module)
+    for each in longer.query.parameters():
+        each.mul_(factor)
+    return longer
+
+
+def _reads_weights(step: Step, steps: Sequence[Step]) -> bool:
+    """Is something made of weights alone, and not of x, among what a step is made of?"""
+    of_x: list[bool] = []
+    for each in steps:
+        made = [int(one.split(" ")[1]) for one in each.sources if one.startswith("step ")]
+        of_x.append(any(one.startswith("input ") for one in each.sources) or any(of_x[place] for place in made))
+    left, met = [step], set()
+    while left:
+        one = left.pop()
+        for place in (int(each.split(" ")[1]) for each in one.sources if each.startswith("step ")):
+            if place in met:
+                continue
+            met.add(place)
+            left.append(steps[place])
+            if not of_x[place] and steps[place].parameter:
+                return True
+        if one.name in ADDING and one.parameter and one.value.shape == step.value.shape:
             return True
     return False
 
 
 def _by_distance(bias: Tensor, visible: Tensor) -> bool:
-    """Does a bias [head, query, key] depend on the distance alone, and is it more than ones and zeros of a mask?"""
+    """Does a bias [head, query, key] depend on the distance alone, and is it anything at all?"""
     place = torch.arange(bias.shape[-1])
     distance = place - place[:, None]
     for each in distance.unique():
@@ -118,7 +200,7 @@ def _by_distance(bias: Tensor, visible: Tensor) -> bool:
             values = head[seen]
             if len(values) and not same(values, values[:1].expand_as(values)):
                 return False
-    return len((100 * bias[visible]).round().unique()) > 2
+    return len((100 * bias[visible]).round().unique()) > 1
 
 
 def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:
@@ -136,11 +218,12 @@ def _agrees(
     findings.conventions += hypothesis.words
     if hypothesis.around.words:
         findings.conventions.append(f"The attention is right; the module also has {listed(hypothesis.around.words)}.")
-    if hypothesis.tiled:
+    attended = hypothesis.around.read(x)
+    expected = stages.of_module(hypothesis.beside or hypothesis.module, attended, seen, hypothesis.positions)
+    if hypothesis.beside is not None:
         findings.wrong.append(TILED)
         findings.call_if_there("key-heads-tiled")
-    attended = hypothesis.around.read(x)
-    expected = stages.of_module(hypothesis.module, attended, seen, hypothesis.positions)
+        del expected["projected"]  # there they are the same: the reference has them repeated already
     result = output if hypothesis.around.write is ATTENTION_ALONE.write else expected["out"][0]
     findings.divergence = stages.compare(steps, result, expected)
     return hypothesis
@@ -151,7 +234,9 @@ def _agrees_inside(
 ) -> Hypothesis | None:
     """Its last layer gives what the reference gives, and something else is returned: what does the module add?"""
     attended = hypothesis.run(x, seen)
-    after = what_is_around(x, attended, output)
+    made = next((place for place, step in enumerate(steps) if _is_made(step.value, attended)), len(steps))
+    layers = any(step.name in LINEAR and step.parameter for step in steps[made + 1 :])
+    after = what_is_around(x, attended, output, layers=layers)
     if after is None:
         findings.undecided = (
             "What its last layer gives is right, and what it returns is something else, which was compared with "
@@ -163,20 +248,44 @@ def _agrees_inside(
     return _agrees(dataclasses.replace(hypothesis, around=around), x, seen, output, steps, findings)
 
 
+def _is_made(value: Tensor, attended: Tensor) -> bool:
+    turned = value.transpose(0, 1) if value.dim() == 3 else value
+    return any(each.shape == attended.shape and same(each, attended) for each in (value, turned))
+
+
 def _by_token(step: Step) -> bool:
     """Does a layer, if this is one, make of each token what it makes of it anywhere?"""
     return not step.parameter or step.name in (*LINEAR, *ADDING) or "norm" in step.name
 
 
 def _equal_tokens(student: Student, x: Tensor, seen: Tensor | None, findings: Findings) -> None:
-    """Say where equal tokens give different outputs: of equal values, weights that add up to 1 make the same."""
+    """Say where equal tokens give different outputs: of equal values, weights that add up to 1 make the same.
+
+    Where queries and keys are turned, their scores tell how far two equal tokens lie apart, and nothing else.
+    """
     same_tokens = x[:, :1].expand_as(x).contiguous()
-    found = student.run(same_tokens, student.shown(seen))
+    answer = student.ask(same_tokens, student.shown(seen), record=True)
+    found = student.output(answer, same_tokens)
     findings.tried.append("a sequence of equal tokens")
     if not same(found, found[:, :1].expand_as(found)):
         findings.wrong.append(
-            "Equal tokens give different outputs: the weights of a query do not add up to 1 over the keys."
+            "Equal tokens give different outputs: the weights of a query do not add up to 1 over the keys, or the "
+            "values are not those of the tokens alone."
         )
+        return
+    if not student.turns and not any(step.name in TURNED for step in answer.steps):
+        return
+    for scores in (read_by(step, answer.steps) for step in answer.steps if step.name == "softmax"):
+        if scores is None or scores.dim() != 4 or scores.shape[-2:] != (x.shape[1], x.shape[1]):
+            continue
+        along = [scores[0].diagonal(distance, -2, -1) for distance in range(1 - x.shape[1], x.shape[1])]
+        shown = [each[:, (each.abs() < LOWEST).all(0)] for each in along]
+        if not all(same(each, each[:, :1].expand_as(each)) for each in shown if each.numel()):
+            findings.wrong.append(
+                "Of equal tokens, the score of a query and a key does not depend on their distance alone: turn both, "
+                "each by its own position, and the same way."
+            )
+        return
 
 
 def diagnose(
@@ -196,18 +305,29 @@ def diagnose(
     """
     # A mask that is built in and does not hide, as behind a softmax over the queries, is not known to be there.
     masks = [seen] if seen is not None else [None, causal(len(x), x.shape[1])]
+    known = of_a_module()
     exact = (
         (each, mask, mistake)
         for each, mask in itertools.product(likeliest, masks)
         if each.positions is NO_POSITIONS
-        for mistake, wrong in mistaken(each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW])
+        for mistake, wrong in mistaken(
+            each.module, each.around.read(x[:FEW]), None if mask is None else mask[:FEW], known
+        )
         if any(same(wrong, result[:FEW]) for result in (output, *inside))
     )
     hypothesis, seen, named = next(exact, (likeliest[0], seen, None))
     read = hypothesis.around.read(x)
-    divergence = stages.compare(steps, output, stages.of_module(hypothesis.module, read, seen))
+    expected = stages.of_module(hypothesis.module, read, seen)
+    divergence = stages.compare(steps, output, expected)
+    if divergence.first in UNFOLLOWED and hypothesis.module.n_heads > 1:  # are they computed one after the other?
+        one_by_one = stages.compare(stages.gathered(steps, hypothesis.module.n_heads), output, expected)
+        divergence = divergence if one_by_one.first in UNFOLLOWED else one_by_one
     findings.divergence = divergence
-    if named is None and divergence.first in ("projected", "scores") and not findings.wrong:
+    if (
+        named is None
+        and not findings.wrong
+        and (divergence.first in ("projected", "scores") or _other_scores(divergence, steps, expected))
+    ):
         # The projections were read off the code itself: it is what is made of them that is not known.
         findings.undecided = (
             "The scores are no product of the queries and keys that were found. What follows was not compared. The "
@@ -218,3 +338,23 @@ def diagnose(
     findings.wrong.insert(0, divergence.sentence)
     if named is not None:
         findings.call_by_name(named)
+
+
+def _other_scores(divergence: stages.Divergence, steps: Sequence[Step], expected: stages.Reference) -> bool:
+    """Does softmax read something else than a multiple of the scores: is more than a factor between the two?"""
+    if divergence.first != "scaled":
+        return False
+    scores = expected["scores"][0]
+    for source in (read_by(step, steps) for step in steps if step.name == "softmax"):
+        if source is None or source.shape != scores.shape:
+            continue
+        visible = source.abs() < LOWEST
+        factor = (source[visible] * scores[visible]).sum() / scores[visible].pow(2).sum()
+        return not same(source[visible], factor * scores[visible])
+    return False
+
+
+def _only_by_name(findings: Findings) -> None:
+    """Leave the mistake that gives the same output, and where: a law that is broken is broken by it."""
+    if findings.mistake:
+        del findings.wrong[2:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,25 +15,38 @@ from torch.nn.functional import pad
 
 from transformer.checking import laws, signatures
 from transformer.checking.bench import Answer, Bench, Described
-from transformer.checking.conventions import SEEN, MaskForm
+from transformer.checking.conventions import ROTATIONS, SEEN, MaskForm
 from transformer.checking.faults import Refused
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import quoted, shortened
+from transformer.positions import angles
 
 D_MODEL, HEADS, GROUPS, LONGEST = 24, 6, 2, 40
 BATCH, LENGTH = 8, 9
 """Together more positions than a layer reads numbers, so that it can be read off its results."""
+SHORT = 6
+"""Positions of x for code that was made for few."""
+WIDEST = 2048
+"""Numbers that a vector of x may have at most."""
+WINDOW = 4
+"""Tokens of a window, where a class is told how many: fewer than LENGTH."""
+ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""How many heads a class may have that takes no number of them."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
 """[batch, 1, query, key], [query, key], [batch, query, key] or [batch · head, query, key]."""
 ROLES = ("query", "key", "value", "mask")
 DEFAULTS = {"flag": False, "causal": False, "dropout": 0.0}
+GIVEN = ("rotation", "cosine", "sine", "start")
+"""What a module may be handed about positions."""
 SETTINGS = {
     "d_model": D_MODEL,
     "n_heads": HEADS,
     "n_groups": GROUPS,
     "d_head": D_MODEL // HEADS,
     "d_out": D_MODEL,
+    "d_other": D_MODEL,
     "n_ctx": LONGEST,
-    "dropout": 0.0,
+    "window": WINDOW,
+    "dropout": 0.1,
     "bias": True,
     "causal": False,
 }
@@ -42,6 +57,14 @@ ONE_HEAD = {"d_head": 8, "d_out": 8}
 def causal(batch: int, length: int) -> Tensor:
     """The causal mask [batch, 1, query, key]."""
     return torch.ones(length, length, dtype=torch.bool).tril().expand(batch, 1, -1, -1)
+
+
+def enough(width: int, length: int, least: int = BATCH) -> int:
+    """So many sequences that their positions tell a layer's weights, and not as many as positions: no axis is taken for
+    the other.
+    """
+    many = max(least, -(-5 * width // (4 * length)))
+    return many + (many == length)
 
 
 @dataclass
@@ -63,10 +86,25 @@ class Student:
     heads: int = HEADS
     counted: bool = True
     """Was it told how many heads to have? Where it was not, any number may be its own."""
+    length: int = LENGTH
+    """Positions of x, in the comparison."""
+    told_length: bool = False
+    """Was it told for how many positions it is made?"""
     width: int = D_MODEL
     """Numbers of a vector of x."""
     further: Mapping[str, str] = field(default_factory=dict)
     """Other masks, and what may be looked at, that need not be given: the role of each by its name."""
+    name: str = ""
+    told_window: bool = False
+    """Was it told how far its window reaches?"""
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """What it is handed about positions: the role of each by its name."""
+    turns: bool = False
+    """Do names say that it turns queries and keys?"""
+    rotation: tuple[int, int] = (0, 0)
+    """The way in which rotations are handed over, by its place among ROTATIONS, and how wide a head is."""
+    cache: tuple[str, str] = ("", "")
+    """The parameter that takes the keys and values of earlier tokens, and the one that asks for them, if it has any."""
     flags: Mapping[str, bool] = field(default_factory=dict)
     """The parameters that open another path; is it the one that switches a causal mask?"""
 
@@ -115,7 +153,7 @@ class Student:
         if seen is not None and "mask" in self.places:
             given["mask"] = self._mask(seen)
         given |= {one: value for one, value in DEFAULTS.items() if self.places.get(one) in self.needed}
-        named = {self.places[one]: value for one, value in given.items()} | dict(flags)
+        named = {self.places[one]: value for one, value in given.items()} | self._placed(x.shape[1]) | dict(flags)
         return self.bench.call(list(named.values()), list(named), **options)
 
     def output(self, answer: Answer, like: Tensor) -> Tensor:
@@ -127,7 +165,7 @@ class Student:
         fitting = [each for each in answer.values if each.dim() == 3 and each.shape[:2] == wanted[:2]]
         found = next((each for each in fitting if each.shape == wanted), None)
         if found is None and self.heads == 1:
-            found = next((each for each in fitting if each.shape[2] == ONE_HEAD["d_head"]), None)
+            found = next((each for each in fitting if each.shape[2] < like.shape[-1]), None)
         if found is None:
             raise Refused(f"It returns the shape {list(answer.values[0].shape)}; the output should be {list(wanted)}.")
         return pad(self.turn(found), (0, like.shape[-1] - found.shape[-1]))
@@ -141,6 +179,22 @@ class Student:
 
     def turn(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1) if self.first else x
+
+    def rotations(self) -> list[tuple[int, int]]:
+        """Every way in which rotations may be handed over; one where it is handed none."""
+        roles = set(self.positions.values())
+        if not roles - {"start"}:
+            return [(0, 0)]
+        heads = (self.heads,) if self.counted else ANY_HEADS
+        widths = [self.width // each for each in heads if self.width % (2 * each) == 0]
+        return list(itertools.product((0, 1, 2) if "rotation" in roles else (2, 3, 4), widths))
+
+    def _placed(self, length: int) -> dict[str, Any]:
+        """What it is handed about the positions of x, by name."""
+        place, width = self.rotation
+        made = ROTATIONS[place](angles(torch.arange(length), width).float()) if width else ()
+        what = {"rotation": made[0] if len(made) == 1 else made, "cosine": made[0], "sine": made[-1]} if made else {}
+        return {name: what.get(role, 0) for name, role in self.positions.items()}
 
     def _mask(self, seen: Tensor) -> Tensor:
         written = self.form.write(seen)
@@ -157,9 +211,16 @@ class Student:
 
 def student_of(bench: Bench, described: Described) -> Student:
     """What the parameters of `forward` are for."""
-    parameters = described.called_with
+    positions = {
+        each.name: role
+        for each in described.called_with
+        if not each.optional and (role := signatures.role(each.name, GIVEN))
+    }
+    parameters = tuple(each for each in described.called_with if each.name not in positions)
     names = [each.name for each in parameters if not each.optional]
-    one = [each for each in names if signatures.role(each, ("mask",)) != "mask"]
+    masks = [each.name for each in parameters if signatures.role(each.name, ("mask",))]
+    masks = [name for name in masks if "mask" in name.lower()] or masks  # an M beside a mask is something to look at
+    one = [name for name in names if name not in masks]
     if len(one) == 1:
         roles: tuple[str, ...] = ("x", "mask")
         places = {"x": one[0]}
@@ -176,10 +237,25 @@ def student_of(bench: Bench, described: Described) -> Student:
             raise Refused(
                 f"`forward` needs an argument {quoted(each.name)}, which the check does not know.", fatal=True
             )
+    optional = [each.name for each in parameters if each.optional]
+    asks = next((name for name in optional if re.search(r"(use|return|output)_?(cache|past|present)", name)), "")
+    cache = next((name for name in optional if re.search(r"past|cache", name) and name != asks), "")
     further = {
         each.name: found
         for each in parameters
-        if each.optional and each.name not in places.values()
+        if each.optional and each.name not in (*places.values(), cache)
         if (found := signatures.role(each.name, ("mask", "memory")))
     }
-    return Student(bench, places, needed, flags=laws.flags(parameters), further=further)
+    told = any(signatures.role(each.name, tuple(SETTINGS)) == "window" for each in described.parameters)
+    name = shortened(described.name)
+    return Student(
+        bench,
+        places,
+        needed,
+        flags=laws.flags(parameters),
+        further=further,
+        name=name,
+        told_window=told,
+        positions=positions,
+        cache=(cache, asks) if cache else ("", ""),
+    )
