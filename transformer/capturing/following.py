@@ -239,7 +239,11 @@ class Following:
     # --- how it goes on
 
     def _pass(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any]) -> Any:
-        if (found := product(function, args, named)) is not None:
+        try:
+            found = product(function, args, named)
+        except (RuntimeError, ValueError, IndexError, KeyError):
+            found = None  # sparse tensors, or an equation that is read another way
+        if found is not None:
             return self._multiply(function, args, named, met, found)
         first = met[0][1]
         if isinstance(first, Summands) and first.divided and function in SUMS:
@@ -298,7 +302,10 @@ class Following:
                 return own if own is not None else torch.full_like(value, NOTHING, dtype=torch.long) if joins else value
             return type(value)(map(labels, value)) if type(value) in (list, tuple) else value
 
-        turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()} | fill)
+        try:
+            turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()} | fill)
+        except (RuntimeError, TypeError, ValueError, IndexError):
+            return  # whole numbers cannot be turned so, as where a tensor is viewed as another type
         for tensor, places in zip(given, [turned] if isinstance(turned, Tensor) else turned, strict=True):
             tag = met[0][1]
             if isinstance(tag, Weights):

@@ -21,6 +21,7 @@ from transformer.capturing.products import Letters, arranged
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
 IN_BLOCKS = "attention within blocks or windows, each a matrix of its own"
+UNREAD = "what it weighs is laid out in a way that is not read"
 STEPS = "values are weighed in two steps, one pattern after the other, so no matrix over tokens is made"
 WINDOW = "each place has keys of its own there, as in a window: that is no matrix over tokens"
 FEATURES = "queries and keys are features, not positions: that is no matrix over tokens"
@@ -108,14 +109,17 @@ def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequen
         return _without(weighing, STEPS)
     best: Layout | None = None
     for labels, axes in (*weighing.ends, (weighing.latest, None)):
-        found = _read(labels, axes or (), weighing, weighings, batches, loose=axes is None)
+        try:
+            found = _read(labels, axes or (), weighing, weighings, batches, loose=axes is None)
+        except (RuntimeError, ValueError, IndexError, KeyError):
+            continue
         if found is None:
             continue
         if found.problem == FEATURES or (found.says_most and axes):
             return found
         if best is None or (bool(best.problem), not best.says_most) > (bool(found.problem), not found.says_most):
             best = found
-    return best or _without(weighing, "what it weighs is laid out in a way that is not read")
+    return best or _without(weighing, UNREAD)
 
 
 def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.capturing.following import Following, Weighing
-from transformer.capturing.layouts import BLOCKS, Layout, layouts
+from transformer.capturing.layouts import BLOCKS, UNREAD, Layout, layouts
 from transformer.capturing.proof import lost_to, remarks_on, seen_in
 from transformer.foundation.checks import UserError
 from transformer.foundation.words import listed
@@ -108,6 +108,7 @@ class Layer:
     module: str
     crosses: bool
     layout: Layout
+    sites: dict[str, Tensor]
 
 
 class Notes:
@@ -206,7 +207,7 @@ class Notes:
                 name, crosses, found, why = each.name, each.crosses, each.sites, ""
             elif each in by_first:
                 layer = by_first[each]
-                name, crosses, found, why = layer.name, layer.crosses, seen_in(layer.layout), lost_to(each)
+                name, crosses, found, why = layer.name, layer.crosses, layer.sites, lost_to(each)
             else:
                 continue
             sites |= {f"{name}.{kind}": tensor for kind, tensor in found.items()}
@@ -230,10 +231,17 @@ class Notes:
                 elif self._looks_like_attention(name):
                     doubts.setdefault(name, layout.problem)
                 continue
+            try:
+                sites = seen_in(layout)
+            except (RuntimeError, ValueError, KeyError):
+                self.missed.setdefault(name, UNREAD)
+                continue
             times[name] += 1
             pattern = layout.shape
             spoken = self._spoken(name) + _times(times[name])
-            found.append(Layer(spoken, name, self.crosses(self.modules.get(name, first.module), *pattern), layout))
+            found.append(
+                Layer(spoken, name, self.crosses(self.modules.get(name, first.module), *pattern), layout, sites)
+            )
         sure = {*self.missed, *(layer.module for layer in found)}
         self.missed |= {name: why for name, why in doubts.items() if name not in sure}
         return found
