@@ -7,7 +7,7 @@ the one here says what is changed, and the doors know nothing more of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from transformer.capturing.capture import batches, of_ours, run
-from transformer.capturing.following import NOTHING, Weighing
+from transformer.capturing.following import NOTHING, Root, Weighing
+from transformer.capturing.layouts import Layout
 from transformer.capturing.products import Letters, arranged
 from transformer.capturing.proof import FORBIDDEN
 from transformer.capturing.record import Call, Captured, Layer, Notes
@@ -77,16 +78,25 @@ class Part:
     """One followed product of a pattern and its values, and the layer that it belongs to."""
 
     layer: Layer
+    layout: Layout
+    """The layer's, or that of what its pattern weighs besides."""
     number: int
-    """Which of the layer's parts it is."""
+    """Which of the layout's parts it is."""
 
     @property
     def weighing(self) -> Weighing:
-        return self.layer.layout.parts[self.number]
+        return self.layout.parts[self.number]
 
     @property
     def queries(self) -> Letters:
-        return self.layer.layout.queries[self.number]
+        return self.layout.queries[self.number]
+
+    def sources(self) -> Iterator[tuple[Root, Tensor | None]]:
+        """The softmaxes that its pattern comes from, and where each number stood in what they gave."""
+        if self.weighing.root is not None:
+            yield self.weighing.root, self.weighing.labels
+        for each in self.weighing.others:
+            yield each.root, each.labels
 
 
 class ChangingNotes(Notes):
@@ -97,10 +107,20 @@ class ChangingNotes(Notes):
         self.change = change
         self.unmet = set(change.removed)
         self.mask_met = change.mask is None
-        parts = {part: Part(layer, number) for layer in before.layers for number, part in enumerate(layer.layout.parts)}
+        parts = {
+            part: Part(layer, layer.layout, number)
+            for layer in before.layers
+            for number, part in enumerate(layer.layout.parts)
+        }
+        of_roots = {each.root: part.layer for each, part in parts.items() if each.root is not None}
+        self.before = before
+        for twin in before.twins:
+            for number, each in enumerate(twin.parts):
+                if each.root in of_roots:
+                    parts[each] = Part(of_roots[each.root], twin, number)
         self.parts = {at: parts[each] for at, each in enumerate(before.following.weighings) if each in parts}
-        roots = {part.weighing.root: part for part in self.parts.values()}
-        self.of_roots = {at: roots[each] for at, each in enumerate(before.following.roots) if each in roots}
+        self.met: set[int] = set()
+        """Which of them were met."""
 
     def call(self, module: nn.Module | None, queries: int, keys: int, *, crosses: bool = False) -> Call:
         call = super().call(module, queries, keys, crosses=crosses)
@@ -127,17 +147,20 @@ class ChangingNotes(Notes):
         return ChangedCall("", layer.name, layer.crosses, (), self._allowed(layer.crosses, layer.layout.shape))
 
     def change_scores(self, number: int, scores: Tensor) -> Tensor:
-        part = self.of_roots.get(number)
-        if part is None or (mask := self._allowed(part.layer.crosses, part.layer.layout.shape)) is None:
+        root, allowed, name = self.before.following.roots[number : number + 1], None, ""
+        for part in self.parts.values():
+            for source, labels in part.sources() if root else ():
+                if source is not root[0] or part.layout is not part.layer.layout:
+                    continue
+                if (mask := self._allowed(part.layer.crosses, part.layer.layout.shape)) is None:
+                    continue
+                laid = self._over_pattern(part, mask).to(scores.device)
+                if labels is not None:
+                    laid = _put_back(laid, labels, scores)
+                allowed, name = laid if allowed is None else allowed & laid, part.layer.name
+        if allowed is None:
             return scores
-        weighing, allowed = part.weighing, self._over_pattern(part, mask)
-        if weighing.labels is not None:
-            whole = torch.ones(scores.numel(), dtype=torch.bool, device=scores.device)
-            seen = weighing.labels != NOTHING
-            whole[weighing.labels[seen]] = allowed.expand(weighing.labels.shape)[seen].to(scores.device)
-            allowed = whole.view(scores.shape)
-        allowed = allowed.to(scores.device)
-        _only_forbid(part.layer.name, scores, allowed)
+        _only_forbid(name, scores, allowed)
         return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
     def change_pattern(self, number: int, pattern: Tensor) -> Tensor:
@@ -161,11 +184,17 @@ class ChangingNotes(Notes):
         part = self.parts.get(number)
         if part is None:
             return result
-        layer, layout = part.layer, part.layer.layout
+        layer, layout = part.layer, part.layout
+        self.met.add(number)
         removed = sorted(head for name, head in self.change.removed if name == layer.name)
         if not removed:
             return result
-        heads = layout.table.shape[1]
+        heads = layer.layout.table.shape[1]
+        if layout.problem or layout.table.shape != layer.layout.table.shape:
+            raise ChangeError(
+                f"{shortened(layer.name)} weighs something else with the same pattern, which is not laid out by heads: "
+                "no head can be removed as a whole."
+            )
         if not all(0 <= head < heads for head in removed):
             raise ChangeError(f"{shortened(layer.name)} has no head {removed[-1]}: its heads are 0 to {heads - 1}.")
         self.unmet -= {(layer.name, head) for head in removed}
@@ -191,6 +220,26 @@ class ChangingNotes(Notes):
         for name, head in sorted(self.unmet):
             raise ChangeError(f"Head {head} of {shortened(name)} was not removed: no attention of this name was seen.")
         _check_mask(self.change, self.mask_met)
+        mask = self.change.mask
+        for number, part in self.parts.items() if mask is not None else ():
+            if mask is None or part.layer.crosses or part.layer.layout.shape != mask.shape:
+                continue
+            if number not in self.met or not self._holds(part.layer, mask):
+                raise ChangeError(
+                    f"{shortened(part.layer.name)} makes its pattern in a way into which no other mask can be put."
+                )
+
+    def _holds(self, layer: Layer, mask: Bool[Tensor, "query key"]) -> bool:
+        """Is the pattern zero where the mask forbids, and nowhere that it allows by a mask behind the softmax?"""
+        after = next((each for each in self.layers if each.name == layer.name), None)
+        if after is None:
+            return False
+        pattern, own = after.sites["pattern"], layer.sites
+        allowed = mask.to(pattern.device)
+        hidden = (own["pattern"] == 0).all(dim=0).all(dim=0)
+        if "mask" in own:
+            hidden &= own["mask"].any(dim=0).any(dim=0)
+        return not (pattern.masked_select(~allowed).abs() > 1e-6).any() and not (hidden & ~hidden.all()).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +275,14 @@ class ChangedCall(Call):
         if not all(0 <= head <= last for head in self.removed):
             raise ChangeError(f"{shortened(self.name)} has no head {self.removed[-1]}: its heads are 0 to {last}.")
         return values.index_fill(-3, torch.tensor(self.removed, device=values.device), 0.0)
+
+
+def _put_back(allowed: Tensor, labels: Tensor, scores: Tensor) -> Tensor:
+    """A mask laid out as the pattern is, laid out as the scores are; True where nothing of the pattern comes from."""
+    whole = torch.ones(scores.numel(), dtype=torch.bool, device=scores.device)
+    seen = labels != NOTHING
+    whole[labels[seen]] = allowed.expand(labels.shape)[seen]
+    return whole.view(scores.shape)
 
 
 def _only_forbid(name: str, own: Tensor, allowed: Bool[Tensor, "..."]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from transformer.capturing.record import Notes
 
 Function = Callable[..., Any]
+Axes = tuple[tuple[int, ...], tuple[int, ...]]
 NOTHING = -1
 """The label of a place that holds nothing of what is followed."""
 CHANGED = -1
@@ -45,6 +46,8 @@ class Root:
     exponential: bool
     refused: str = ""
     """Why what it gives was not taken for attention; empty where nothing but that it weighs nothing is known."""
+    swallowed: bool = False
+    """Did what it gives go where it is not followed?"""
 
 
 @dataclass(eq=False)
@@ -70,8 +73,11 @@ class Weighing:
     """What else a kernel tells: query, key, scores, mask, laid out as the pattern is."""
     mixed: bool = False
     """Was the pattern multiplied with others, or were its heads, after the softmax?"""
-    ends: list[tuple[Tensor, Letters]] = field(default_factory=list)
-    """Labels of what the result was when something was computed of it, and the axes that learned weights sum over."""
+    others: tuple[Weights, ...] = ()
+    """Patterns that were added to this one, or taken from it."""
+    ends: list[tuple[Tensor, Axes]] = field(default_factory=list)
+    """Labels of what the result was when something was computed of it; the axes that learned weights sum over, and
+    those along which each place has weights of its own."""
     fed: list[Weighing] = field(default_factory=list)
     """Whose values its result is, as it stands."""
     latest: Tensor | None = None
@@ -120,6 +126,8 @@ class Weights:
     """Were exponentials divided since?"""
     mixed: bool = False
     """Were heads, or patterns, multiplied with each other since?"""
+    others: tuple[Weights, ...] = ()
+    """Patterns that were added to it, or taken from it, place by place."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +145,8 @@ class Summands:
 class Fixed:
     """A tensor that is learned, or a constant: nothing of the input is in it."""
 
+    constant: bool
+
 
 @dataclass(frozen=True)
 class Weighed:
@@ -149,6 +159,22 @@ class Weighed:
 Tag = Weights | Summands | Weighed | Fixed
 
 
+@dataclass(frozen=True)
+class Owned:
+    """A weight or buffer of a module. It is held, so that its address stays its own when the module lets it go."""
+
+    tensor: Tensor
+    module: str
+    version: int
+    learned: bool
+    """A parameter; else a buffer."""
+
+    @property
+    def is_as_it_was(self) -> bool:
+        """Was nothing written into it since, as into a cache?"""
+        return self.tensor._version == self.version
+
+
 class Following:
     """What is followed through one pass, on one thread."""
 
@@ -159,7 +185,7 @@ class Following:
         self.weighings: list[Weighing] = []
         self.places = 0
         self.owners = {
-            id(tensor): name
+            id(tensor): Owned(tensor, name, tensor._version, isinstance(tensor, nn.Parameter))
             for name, module in notes.modules.items()
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False))
         }
@@ -171,19 +197,20 @@ class Following:
         if function in SOFTMAXES:
             return self._begin(function, args, named)
         met: list[tuple[Tensor, Tag]] = []
-        fixed = True
+        fixed: list[Fixed | None] = []
         for tensor in _tensors(args, named):
             if (owner := self.owners.get(id(tensor))) is not None:
-                self.used.add(owner)
+                self.used.add(owner.module)
             if (tag := self._tag(tensor)) is not None and not isinstance(tag, Fixed):
                 met.append((tensor, tag))
-            fixed = fixed and (owner is not None or isinstance(tag, Fixed))
+            fixed.append(self._fixed(tensor))
         if function in EXPONENTIALS:
             return self._raise(function, args, named, met)
         if not met:
             result = function(*args, **named)
-            if fixed and isinstance(result, Tensor) and _moves(function, args, named):
-                self._keep(result, Fixed())
+            if all(fixed) and (all(each.constant for each in fixed if each) or _moves(function)):
+                for each in result if isinstance(result, list | tuple) else (result,):
+                    self._keep(each, Fixed(constant=all(one.constant for one in fixed if one)))
             return result
         return self._pass(function, args, named, met)
 
@@ -256,19 +283,34 @@ class Following:
         elif isinstance(result, Tensor) and result.is_floating_point():
             self._go_on(function, args, met, result)
         if not isinstance(result, Tensor) or self._tag(result) is None:
-            self._end(met, ())
+            self._lose(function, met)
+            self._end(met, ((), ()))
         return result
+
+    def _lose(self, function: Function, met: list[Any]) -> None:
+        """Remember where a pattern went that is not followed there."""
+        name = getattr(function, "__name__", "")
+        for _, tag in met:
+            if isinstance(tag, Weights) and name in SWALLOW:
+                tag.root.swallowed = not tag.root.refused
+                tag.root.refused = tag.root.refused or SWALLOWED.format(SWALLOW[name])
 
     def _go_on(self, function: Function, args: Sequence[Any], met: list[Any], result: Tensor) -> None:
         """Keep following what is changed place by place, and a pattern that is multiplied with values so."""
-        if getattr(function, "__name__", "") in FRESH:
+        name = getattr(function, "__name__", "")
+        if name in FRESH or (name in SWALLOW and name not in CONVOLUTIONS):
             return
         for tensor, tag in met:
             if isinstance(tag, Summands):
                 continue
             if result.shape == tensor.shape:
-                divides = isinstance(tag, Weights) and function in DIVISIONS and args[0] is tensor
-                self._keep(result, replace(tag, divided=True) if isinstance(tag, Weights) and divides else tag)
+                if isinstance(tag, Weights):
+                    divides = function in DIVISIONS and args[0] is tensor
+                    rest = [one for each, one in met if each is not tensor and isinstance(one, Weights)]
+                    others = (*tag.others, *(each for one in rest for each in (replace(one, others=()), *one.others)))
+                    mixed = tag.mixed or name in CONVOLUTIONS
+                    tag = replace(tag, divided=tag.divided or divides, mixed=mixed, others=others)
+                self._keep(result, tag)
                 return
             if isinstance(tag, Weights) and not tag.logarithm and function in TIMES and len(args) == 2:
                 one, other = args
@@ -328,9 +370,7 @@ class Following:
         patterns = [at for at, tag in enumerate(tags) if isinstance(tag, Weights) and not tag.logarithm]
         for at, tag in enumerate(tags):
             if isinstance(tag, Weighed):
-                summed = found.summed(at) if self._is_fixed(found.operands[1 - at]) else ()
-                axes = tuple(axis for axis, letter in enumerate(found.letters[at]) if letter in summed)
-                self._end([(found.operands[at], tag)], axes)
+                self._end([(found.operands[at], tag)], self._by_weights(found, at))
         if not patterns or not found.summed(patterns[0]):
             return function(*args, **named)
         at = patterns[0]
@@ -344,7 +384,7 @@ class Following:
         if is_batchedtensor(pattern) or is_batchedtensor(value):
             tag.root.refused = "it runs through torch.vmap or the like, where one sequence cannot be told from another"
             return function(*args, **named)
-        if self._is_fixed(value):
+        if self._fixed(value):
             result = function(*args, **named)
             if _sums_to_one(pattern, found, at):
                 tag.root.refused = "it weighs vectors that are learned, or constants, and nothing of the input"
@@ -360,8 +400,17 @@ class Following:
         if changed is not pattern:
             args = tuple(changed if each is pattern else each for each in args)
             named = {name: changed if each is pattern else each for name, each in named.items()}
-        result = function(*args, **named)
-        return self._weighed(tag, changed, value, result, found, at)
+        result = self._weighed(tag, changed, value, function(*args, **named), found, at)
+        return named["out"].copy_(result) if isinstance(named.get("out"), Tensor) else result
+
+    def _by_weights(self, found: Product, one: int) -> Axes:
+        """The axes that learned weights sum over, and those along which each place has weights of its own."""
+        if self._fixed(found.operands[1 - one]) is None:
+            return (), ()
+        letters, other = found.letters[one], found.letters[1 - one]
+        summed = tuple(axis for axis, letter in enumerate(letters) if letter in found.summed(one))
+        shared = tuple(axis for axis, each in enumerate(letters) if each in other and each in found.result)
+        return summed, shared if summed else ()
 
     def _sum(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], tag: Summands) -> Any:
         """The product of a pattern and values, place by place, is summed over some axes."""
@@ -421,24 +470,29 @@ class Following:
             one=at,
             labels=tag.labels,
             mixed=tag.mixed,
+            others=tag.others,
         )
         self.weigh(weighing, result)
         for each in before.of if isinstance(before, Weighed) else ():
             each.fed.append(weighing)
         return result
 
-    def _end(self, met: list[Any], summed: Letters) -> None:
+    def _end(self, met: list[Any], axes: Axes) -> None:
         """What was weighed is no more than what something else is computed of."""
         for _, tag in met:
             if isinstance(tag, Weighed):
                 for weighing in tag.of:
                     if len(weighing.ends) < ENDS:
-                        weighing.ends.append((tag.labels, summed))
+                        weighing.ends.append((tag.labels, axes))
 
     # --- what is known of a tensor
 
-    def _is_fixed(self, tensor: Tensor) -> bool:
-        return id(tensor) in self.owners or isinstance(self._tag(tensor), Fixed)
+    def _fixed(self, tensor: Tensor) -> Fixed | None:
+        """Is a tensor learned or constant? A buffer into which something is written is neither."""
+        if (owner := self.owners.get(id(tensor))) is not None:
+            return Fixed(constant=not owner.learned) if owner.is_as_it_was else None
+        tag = self._tag(tensor)
+        return tag if isinstance(tag, Fixed) else None
 
     def _tag(self, tensor: Tensor) -> Tag | None:
         kept = self.tags.get(id(tensor))
@@ -462,10 +516,10 @@ def _tensors(args: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Tensor]:
             yield from (each for each in value if isinstance(each, Tensor))
 
 
-def _moves(function: Function, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
-    """Does a function make a tensor out of none, or move or copy the numbers of one?"""
+def _moves(function: Function) -> bool:
+    """Does a function move or copy numbers, and change none?"""
     name = getattr(function, "__name__", "")
-    return name in LAYOUTS or name in COPIES or next(_tensors(args, named), None) is None
+    return name in LAYOUTS or name in COPIES
 
 
 def _sums_to_one(pattern: Tensor, found: Product, one: int) -> bool:
@@ -500,6 +554,16 @@ LOGARITHMS = frozenset({functional.log_softmax, torch.log_softmax, torch.special
 EXPONENTIALS = frozenset({torch.exp, Tensor.exp, Tensor.exp_, torch.exp2, Tensor.exp2, Tensor.exp2_})
 TIMES = frozenset({torch.mul, torch.multiply, Tensor.mul, Tensor.multiply, Tensor.__mul__, Tensor.__rmul__})
 SUMS = frozenset({torch.sum, Tensor.sum})
+SWALLOW = {
+    "baddbmm": "torch.baddbmm", "addbmm": "torch.addbmm", "addmm": "torch.addmm", "addmv": "torch.addmv",
+    "multi_dot": "torch.linalg.multi_dot", "linalg_multi_dot": "torch.linalg.multi_dot", "chain_matmul": "chain_matmul",
+    "einsum": "an einsum of three", "scatter": "scatter", "scatter_": "scatter", "index_put_": "index_put",
+    "__setitem__": "a part of another tensor", "conv1d": "a convolution", "conv2d": "a convolution",
+}  # fmt: skip
+"""Functions that a pattern is not followed into, and what they are called."""
+CONVOLUTIONS = frozenset({"conv1d", "conv2d"})
+"""They mix heads where they leave the shape."""
+SWALLOWED = "what a softmax in it gives goes into {}, and is not followed there"
 DIVISIONS = frozenset({
     torch.div, torch.divide, torch.true_divide, Tensor.div, Tensor.divide, Tensor.__truediv__, Tensor.div_,
     Tensor.__itruediv__,

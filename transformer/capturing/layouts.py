@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer.capturing.following import NOTHING, Root, Weighing
+from transformer.capturing.following import NOTHING, Axes, Root, Weighing
 from transformer.capturing.products import Letters, arranged
 
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
@@ -83,23 +83,29 @@ class Layout:
         return torch.stack(each).unflatten(0, (batch, heads))
 
 
-def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> list[Layout]:
-    """All attention that was followed, in the order of the calls; heads that are joined are one.
+def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> tuple[list[Layout], list[Layout]]:
+    """All attention that was followed, in the order of the calls, heads that are joined as one; and its twins.
+
+    A twin is what a pattern weighs that has weighed something before, as positions beside values.
 
     `batches` are the first two sizes of each tensor that the model was given.
     """
     found: list[Layout] = []
+    twins: list[Layout] = []
     taken: set[Weighing] = set()
     shown: set[Root] = set()
     for weighing in weighings:
-        if weighing in taken or (weighing.root is not None and weighing.root in shown):
+        if weighing in taken:
             continue
         layout = _laid_out(weighing, weighings, batches)
         taken.update(layout.parts)
+        if weighing.root is not None and weighing.root in shown:
+            twins.append(layout)
+            continue
         if not layout.problem:
             shown.update(part.root for part in layout.parts if part.root is not None)
         found.append(layout)
-    return found
+    return found, twins
 
 
 def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> Layout:
@@ -110,12 +116,12 @@ def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequen
     best: Layout | None = None
     for labels, axes in (*weighing.ends, (weighing.latest, None)):
         try:
-            found = _read(labels, axes or (), weighing, weighings, batches, loose=axes is None)
+            found = _read(labels, axes or ((), ()), weighing, weighings, batches, loose=axes is None)
         except (RuntimeError, ValueError, IndexError, KeyError):
             continue
         if found is None:
             continue
-        if found.problem == FEATURES or (found.says_most and axes):
+        if found.problem == FEATURES or (found.says_most and axes and axes[0]):
             return found
         if best is None or (bool(best.problem), not best.says_most) > (bool(found.problem), not found.says_most):
             best = found
@@ -200,7 +206,7 @@ def _signature(weighing: Weighing) -> tuple[object, ...]:
 
 def _read(
     labels: Tensor,
-    summed: Letters,
+    by_weights: Axes,
     weighing: Weighing,
     weighings: Sequence[Weighing],
     batches: Sequence[tuple[int, ...]],
@@ -216,14 +222,17 @@ def _read(
     if varies is None:
         return None
     axes = range(labels.dim())
+    summed, shared = by_weights
     free = set(weighing.result_letters) - set(weighing.own)
     alone = set(weighing.alone)
-    channels = set(summed) or {axis for axis in axes if varies[axis] & free}
+    channels = {*summed, *shared} or {axis for axis in axes if varies[axis] & free}
     if not channels:
         channels = {labels.dim() - 1} if axes and not varies[-1] & alone else set()
     positions = {axis for axis in axes if axis not in channels and varies[axis] & alone}
     if len(positions) > 1 and labels.shape[min(positions)] in {shape[0] for shape in batches if shape}:
         positions -= {min(positions)}  # its sequences share their values
+    if any(varies[axis] & varies[other] & alone for axis in positions for other in channels):
+        return _without(weighing, UNREAD)  # heads and queries are one axis of the pattern
     if any(varies[axis] - alone for axis in positions):
         return _without(weighing, IN_BLOCKS)
     rest = [axis for axis in axes if axis not in channels | positions]

@@ -46,6 +46,14 @@ def product(function: Callable[..., Any], args: Sequence[Any], named: Mapping[st
         return (
             Product((x, weight), (axes, (x.dim(), x.dim() - 1)), (*axes[:-1], x.dim())) if weight.dim() == 2 else None
         )
+    if function is torch.inner:
+        one, other = (*args, *named.values())[:2]
+        first, second = (tuple(range(each.dim() - 1)) for each in (one, other))
+        second = tuple(each + len(first) for each in second)
+        inner = len(first) + len(second)
+        return Product((one, other), ((*first, inner), (*second, inner)), (*first, *second))
+    if function is torch.tensordot:
+        return _tensordot(*args, **named)
     if function is torch.einsum and args and isinstance(args[0], str):
         return _einsum(args[0], args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
     return None
@@ -85,6 +93,18 @@ def _matmul(one: Tensor, other: Tensor) -> Product:
     right = (*second, inner, column) if other.dim() > 1 else (inner,)
     kept = (row,) * (one.dim() > 1) + (column,) * (other.dim() > 1)
     return Product((one, other), (left, right), (*result, *kept))
+
+
+def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Product | None:
+    if isinstance(dims, int):
+        dims = (range(a.dim() - dims, a.dim()), range(dims))
+    elif not isinstance(dims, list | tuple) or len(dims) != 2:
+        return None
+    pairs = {right % b.dim(): left % a.dim() for left, right in zip(*dims, strict=True)}
+    first = tuple(range(a.dim()))
+    second = tuple(pairs.get(axis, a.dim() + axis) for axis in range(b.dim()))
+    kept = (*(each for each in first if each not in pairs.values()), *(each for each in second if each >= a.dim()))
+    return Product((a, b), (first, second), kept)
 
 
 def _einsum(equation: str, operands: Sequence[Any]) -> Product | None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer.capturing.following import NOTHING, Root, Weighing, sums_to_one
+from transformer.capturing.following import NOTHING, Weighing, sums_to_one
 from transformer.capturing.layouts import Layout
 
 FORBIDDEN = -9000.0
 """A number that is added to scores, or a score, is no lower: what is was put there by a mask. Masks are written as
 numbers from -10,000 (GPT) down to minus infinity."""
 DIVIDED = "its exponentials are divided by something else than their sum"
+ADDED = "patterns are added or subtracted between the softmax and the values"
 LISTED = 8
 """Rows that are named by their numbers at most."""
 CHANGED = "its weights are changed between the softmax and the values"
@@ -41,7 +43,7 @@ def _matrices(layout: Layout, number: int, part: Weighing) -> dict[str, Tensor]:
             rows, place = (queries, letters[-2]) if kind == "query" else (keys, letters[-1])
             sizes = {**part.sizes, ALL: tensor.shape[-1]}
             found[kind] = layout.matrices(number, tensor, (*letters[:-2], place, ALL), rows, (ALL,), sizes)
-    if part.root is not None and not part.mixed and (scores := _scores(part.root, part)) is not None:
+    if (scores := _scores(part)) is not None:
         scores = layout.matrices(number, scores, letters, queries, keys)
         found["scores"] = scores
         if (low := scores <= FORBIDDEN).any():
@@ -56,9 +58,10 @@ ALL = -2
 """The letter of what a query and a key are multiplied over."""
 
 
-def _scores(root: Root, part: Weighing) -> Tensor | None:
+def _scores(part: Weighing) -> Tensor | None:
     """What softmax was given, laid out as the pattern is; None where it was changed since, or does not fit."""
-    if root.scores._version != root.version:
+    root = part.root
+    if root is None or part.mixed or part.others or root.scores._version != root.version:
         return None
     if part.labels is None:
         return root.scores.detach() if root.scores.shape == part.pattern.shape else None
@@ -67,20 +70,29 @@ def _scores(root: Root, part: Weighing) -> Tensor | None:
     return root.scores.detach().reshape(-1)[part.labels]
 
 
-def lost_to(part: Weighing) -> str:
+def lost_to(part: Weighing, weighings: Sequence[Weighing]) -> str:
     """Why the rows of a pattern may sum to something else than 1, in words."""
-    if part.root is None:
+    root = part.root
+    if root is None:
         return ""
+    if part.others:
+        return ADDED
     if part.mixed:
         return MIXED
-    if part.root.exponential:
+    if root.exponential:
         return DIVIDED
-    many = part.root.scores.numel() // max(1, part.root.scores.shape[part.root.over])
-    columns = part.root.scores.shape[part.root.over] - part.pattern.numel() // max(1, many)
-    if part.labels is not None and columns > 0 and part.pattern.numel() % max(1, many) == 0:
-        which = "a column that belongs" if columns == 1 else f"{columns} columns that belong"
-        return f"the rest goes to {which} to no value, as to a sink"
-    return CHANGED
+    if part.labels is None:
+        return CHANGED
+    if any(each.root is root and each is not part for each in weighings):
+        return "the rest of its softmax weighs something else"
+    used = part.labels[part.labels != NOTHING].cpu().numpy()
+    shape = tuple(root.scores.shape)
+    columns = set(np.unravel_index(used, shape)[root.over].tolist())
+    lost = shape[root.over] - len(columns)
+    if not lost or len(used) * shape[root.over] != root.scores.numel() * len(columns):
+        return CHANGED
+    which = "a column that belongs" if lost == 1 else f"{lost} columns that belong"
+    return f"the rest goes to {which} to no value, as to a sink"
 
 
 def remarks_on(pattern: Float[Tensor, "batch head query key"], why: str) -> Iterator[str]:

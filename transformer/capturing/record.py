@@ -128,6 +128,8 @@ class Notes:
         self.following = Following(self)
         self.layers: list[Layer] = []
         """Of what was followed, once the pass is over."""
+        self.twins: list[Layout] = []
+        """What patterns that are shown weigh besides."""
         self.paused = False
 
     @contextmanager
@@ -207,7 +209,12 @@ class Notes:
                 name, crosses, found, why = each.name, each.crosses, each.sites, ""
             elif each in by_first:
                 layer = by_first[each]
-                name, crosses, found, why = layer.name, layer.crosses, layer.sites, lost_to(each)
+                name, crosses, found, why = (
+                    layer.name,
+                    layer.crosses,
+                    layer.sites,
+                    lost_to(each, self.following.weighings),
+                )
             else:
                 continue
             sites |= {f"{name}.{kind}": tensor for kind, tensor in found.items()}
@@ -221,7 +228,8 @@ class Notes:
         weighings = self.following.weighings
         found: list[Layer] = []
         times, doubts = Counter(self.calls), dict[str, str]()
-        for layout in layouts(weighings, self.batches):
+        laid_out, self.twins = layouts(weighings, self.batches)
+        for layout in laid_out:
             first = layout.parts[0]
             names = list(dict.fromkeys(self._name(part.module) for part in layout.parts))
             name = _common(names)
@@ -242,6 +250,10 @@ class Notes:
             found.append(
                 Layer(spoken, name, self.crosses(self.modules.get(name, first.module), *pattern), layout, sites)
             )
+        weighing = {part.root for part in weighings}
+        for root in self.following.roots:
+            if root.swallowed and root not in weighing:
+                self.missed.setdefault(self._name(root.module), root.refused)
         sure = {*self.missed, *(layer.module for layer in found)}
         self.missed |= {name: why for name, why in doubts.items() if name not in sure}
         return found

@@ -225,7 +225,7 @@ class TalkingHeads(One):
         (NothingToSee, "rows 0, 1 are NaN, as of queries that may see no key"),
         (OffByOne, "its rows sum to .*: its exponentials are divided by something else than their sum"),
         (OffByOneAfterwards, "its rows sum to .*: its exponentials are divided by something else than their sum"),
-        (Difference, "its rows sum to 0.75: its weights are changed between the softmax and the values"),
+        (Difference, "its rows sum to 0.75: patterns are added or subtracted between the softmax and the values"),
         (TalkingHeads, "its rows sum to 2.00: patterns, or heads, are mixed between the softmax and the values"),
     ],
 )
