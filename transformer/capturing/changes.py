@@ -16,10 +16,10 @@ from jaxtyping import Bool
 from torch import Tensor, nn
 
 from transformer.capturing.capture import batches, of_ours, run
-from transformer.capturing.following import NOTHING, Root, Weighing
+from transformer.capturing.following import NOTHING, Root, Weighing, sums_to_one
 from transformer.capturing.layouts import Layout
 from transformer.capturing.products import Letters, arranged
-from transformer.capturing.proof import FORBIDDEN
+from transformer.capturing.proof import CHANGED, FORBIDDEN, lost_to
 from transformer.capturing.record import Call, Captured, Layer, Notes
 from transformer.edits import Edit, EditError, OverrideMask
 from transformer.edits.heads.zero import AblateHead
@@ -234,12 +234,14 @@ class ChangingNotes(Notes):
         after = next((each for each in self.layers if each.name == layer.name), None)
         if after is None:
             return False
-        pattern, own = after.sites["pattern"], layer.sites
+        sums, first = layer.sites["pattern"].sum(dim=-1), layer.layout.parts[0]
+        if not sums_to_one(sums, sums.dtype) and lost_to(first, self.before.following.weighings) == CHANGED:
+            return False
+        pattern = after.sites["pattern"]
         allowed = mask.to(pattern.device)
-        hidden = (own["pattern"] == 0).all(dim=0).all(dim=0)
-        if "mask" in own:
-            hidden &= own["mask"].any(dim=0).any(dim=0)
-        return not (pattern.masked_select(~allowed).abs() > 1e-6).any() and not (hidden & ~hidden.all()).any()
+        # Half a precision has no number for a small share, so a zero says nothing there.
+        hidden = (pattern == 0).all(dim=0).all(dim=0) & allowed & (torch.finfo(pattern.dtype).bits > 16)
+        return not hidden.any() and not (pattern.masked_select(~allowed).abs() > 1e-6).any()
 
 
 @dataclass(frozen=True, eq=False)

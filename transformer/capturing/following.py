@@ -291,9 +291,8 @@ class Following:
         """Remember where a pattern went that is not followed there."""
         name = getattr(function, "__name__", "")
         for _, tag in met:
-            if isinstance(tag, Weights) and name in SWALLOW:
-                tag.root.swallowed = not tag.root.refused
-                tag.root.refused = tag.root.refused or SWALLOWED.format(SWALLOW[name])
+            if isinstance(tag, Weights) and name in SWALLOW and not tag.root.refused:
+                tag.root.refused, tag.root.swallowed = SWALLOWED.format(SWALLOW[name]), True
 
     def _go_on(self, function: Function, args: Sequence[Any], met: list[Any], result: Tensor) -> None:
         """Keep following what is changed place by place, and a pattern that is multiplied with values so."""

@@ -20,9 +20,10 @@ from transformer.capturing.products import Letters, arranged
 
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
+IN_TURNS = "its queries are taken in turns, each turn a matrix of its own"
 IN_BLOCKS = "attention within blocks or windows, each a matrix of its own"
 UNREAD = "what it weighs is laid out in a way that is not read"
-STEPS = "values are weighed in two steps, one pattern after the other, so no matrix over tokens is made"
+STEPS = "values are weighed in two steps, one pattern after the other, so no single matrix says what a query reads"
 WINDOW = "each place has keys of its own there, as in a window: that is no matrix over tokens"
 FEATURES = "queries and keys are features, not positions: that is no matrix over tokens"
 PART = -3
@@ -111,7 +112,8 @@ def layouts(weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -
 def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequence[tuple[int, ...]]) -> Layout:
     """The reading of what was weighed that says most: where heads are joined, else where it was used, else as it is."""
     assert weighing.latest is not None
-    if any(len(each.ends) == len(each.fed) == 1 for each in (weighing, *_feeders(weighing, weighings))):
+    before = _feeders(weighing, weighings) if weighing.has_queries else []
+    if any(len(each.ends) == len(each.fed) == 1 and each.fed[0].has_queries for each in (weighing, *before)):
         return _without(weighing, STEPS)
     best: Layout | None = None
     for labels, axes in (*weighing.ends, (weighing.latest, None)):
@@ -121,7 +123,7 @@ def _laid_out(weighing: Weighing, weighings: Sequence[Weighing], batches: Sequen
             continue
         if found is None:
             continue
-        if found.problem == FEATURES or (found.says_most and axes and axes[0]):
+        if found.problem in (FEATURES, UNREAD) or (found.says_most and axes and axes[0]):
             return found
         if best is None or (bool(best.problem), not best.says_most) > (bool(found.problem), not found.says_most):
             best = found
@@ -234,7 +236,8 @@ def _read(
     if any(varies[axis] & varies[other] & alone for axis in positions for other in channels):
         return _without(weighing, UNREAD)  # heads and queries are one axis of the pattern
     if any(varies[axis] - alone for axis in positions):
-        return _without(weighing, IN_BLOCKS)
+        turns = all(varies[axis] - alone <= {PART} for axis in positions)
+        return _without(weighing, IN_TURNS if turns else IN_BLOCKS)
     rest = [axis for axis in axes if axis not in channels | positions]
     others = {letter for axis in (*channels, *rest) for letter in varies[axis]}
     queries = tuple(letter for letter in weighing.own if letter in alone and letter not in others)
@@ -249,7 +252,13 @@ def _read(
     parts, found = read
     if loose and found.shape[1] == 1 and len(rest) > 1:
         found = found.reshape(sizes[0], -1, 2)
-    elif loose and found.shape[1] == 1 and len(rest) == 1 and PART in varies[rest[0]]:
+    elif (
+        loose
+        and found.shape[1] == 1
+        and len(rest) == 1
+        and PART in varies[rest[0]]
+        and len(found) not in {shape[0] for shape in batches if shape}
+    ):
         found = found.reshape(1, -1, 2)
     batch, after = found.shape[0], bool(positions) and bool(rest) and min(rest) > min(positions)
     given = {size for shape in batches for size in shape[: 1 + after]}

@@ -95,7 +95,7 @@ def _matmul(one: Tensor, other: Tensor) -> Product:
     return Product((one, other), (left, right), (*result, *kept))
 
 
-def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Product | None:
+def _tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Product | None:
     if isinstance(dims, int):
         dims = (range(a.dim() - dims, a.dim()), range(dims))
     elif not isinstance(dims, list | tuple) or len(dims) != 2:

@@ -19,7 +19,7 @@ DIVIDED = "its exponentials are divided by something else than their sum"
 ADDED = "patterns are added or subtracted between the softmax and the values"
 LISTED = 8
 """Rows that are named by their numbers at most."""
-CHANGED = "its weights are changed between the softmax and the values"
+CHANGED = "its weights are changed, or heads are summed, between the softmax and the values"
 MIXED = "patterns, or heads, are mixed between the softmax and the values"
 
 

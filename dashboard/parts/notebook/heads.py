@@ -112,10 +112,8 @@ def _alone(seen: Seen, sequence: int) -> Observation | Captured:
                 sites[site] = sites[site][first:]
     if isinstance(seen, Captured):
         return replace(seen, sites=sites)
-    source = seen.source
-    return replace(
-        seen, sites=sites, tokens=seen.tokens[sequence:], source=source if source is None else source[sequence:]
-    )
+    source = None if seen.source is None else seen.source[sequence:]
+    return replace(seen, sites=sites, tokens=seen.tokens[sequence:], logits=seen.logits[sequence:], source=source)
 
 
 def head_named(name: str, known: Sequence[Head]) -> int:

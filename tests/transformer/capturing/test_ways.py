@@ -14,6 +14,7 @@ from torch.nn import functional
 from tests.kit.foreign.ways import BATCH, D_HEAD, HEADS, LENGTH, WAYS, WIDTH, Way, weigh
 from tests.kit.numbers.rounding import near
 from transformer import Change, capture, capture_changed
+from transformer.capturing.changes import ChangeError
 
 CAUSAL = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
 EACH = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -220,7 +221,10 @@ class TalkingHeads(One):
     [
         (Mixer, ""),
         (OverQueries, "its columns sum to 1 and its rows do not: its softmax is taken over the queries"),
-        (MaskedAfter, "its rows sum to .* to 1.00: its weights are changed between the softmax and the values"),
+        (
+            MaskedAfter,
+            "its rows sum to .* to 1.00: its weights are changed, or heads are summed, between .* the values",
+        ),
         (Sink, "its rows sum to .*: the rest goes to a column that belongs to no value, as to a sink"),
         (NothingToSee, "rows 0, 1 are NaN, as of queries that may see no key"),
         (OffByOne, "its rows sum to .*: its exponentials are divided by something else than their sum"),
@@ -376,14 +380,17 @@ class Classifier(One):
         (BlocksInTheBatch, "attention within 4 blocks, windows or frames of the input, each a matrix of its own."),
         (BlocksFused, "attention within 4 blocks, windows or frames of the input, each a matrix of its own."),
         (BlocksOfPyTorch, "attention within 4 blocks, windows or frames of the input, each a matrix of its own."),
-        (QueriesInTurns, "attention within blocks or windows, each a matrix of its own."),
+        (QueriesInTurns, "its queries are taken in turns, each turn a matrix of its own."),
         (LinearAttention, "It was called, and no softmax was: it is written without one, or computes it by a kernel"),
         (ExponentialAttention, "An exponential weighs values in it, and its rows do not sum to 1 where it does."),
         (MemoryAttention, "It weighs vectors that are learned, or constants, and nothing of the input."),
         (UnusedAttention, "A softmax was called in it, and what it gives was not seen to weigh anything over tokens."),
         (SilentAttention, "No function of PyTorch's met its weights: it was not called, or computes by a kernel of"),
         (VmappedAttention, "It runs through torch.vmap or the like, where one sequence cannot be told from another."),
-        (TwoSteps, "values are weighed in two steps, one pattern after the other, so no matrix over tokens is made."),
+        (
+            TwoSteps,
+            "values are weighed in two steps, one pattern after the other, so no single matrix says what",
+        ),
         (OverFeatures, "queries and keys are features, not positions: that is no matrix over tokens."),
         (SoftArgmax, "It weighs vectors that are learned, or constants, and nothing of the input."),
         (Router, "A softmax was called in it, and what it gives was not seen to weigh anything over tokens."),
@@ -446,3 +453,140 @@ def test_dropout_that_a_kernel_does_in_evaluation_mode_too_is_said() -> None:
 
     (remark,) = capture(made(Always), torch.randn(BATCH, LENGTH, WIDTH)).remarks
     assert "drop weights at random in evaluation mode too (dropout_p=0.1)" in remark
+
+
+# --- what a reader wrote, and broke
+
+
+class Cached(One):
+    """Keys and values lie in a buffer that each pass writes anew, or into."""
+
+    def __init__(self, in_place: bool) -> None:
+        super().__init__()
+        self.in_place = in_place
+        self.register_buffer("kept", torch.zeros(BATCH, LENGTH, WIDTH), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.in_place:
+            self.kept[:, :] = x
+        else:
+            self.kept = torch.cat([self.kept, x], 1)[:, -LENGTH:]
+        return self.out((x @ self.kept.transpose(1, 2)).softmax(-1) @ self.kept)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@torch.no_grad()
+def test_a_buffer_that_a_pass_writes_is_no_constant_and_its_address_is_nobody_elses(in_place: bool) -> None:
+    model = nn.Sequential(Cached(in_place), Cached(in_place)).eval()
+    for _ in range(30):
+        assert capture(model, torch.randn(BATCH, LENGTH, WIDTH)).attentions() == ("0", "1")
+
+
+class Halves(Way):
+    """Two patterns in one softmax's heads, one taken from the other: differential attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.o = nn.Linear(2 * D_HEAD, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        pattern = weigh(query, key)
+        return self.join((0.5 * pattern[:, :2] - 0.25 * pattern[:, 2:]) @ value[:, :2])
+
+
+class Sum(Way):
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        return self.join((0.5 * weigh(query, key) + 0.5 * weigh(key, query)) @ value)
+
+
+class Twice(Way):
+    """A pattern weighs two things, as values and places (Shaw et al., 2018, section 3.1)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        pattern = weigh(query, key)
+        return self.join(pattern @ value + pattern @ value.flip(-1))
+
+
+class IntoGiven(Way):
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        z = torch.empty_like(value)
+        torch.matmul(weigh(query, key), value, out=z)
+        return self.join(z)
+
+
+@pytest.mark.parametrize("way", [Halves, Sum, Twice, IntoGiven])
+@torch.no_grad()
+def test_a_change_reaches_all_that_a_pattern_comes_from_and_all_that_it_weighs(way: type[Way]) -> None:
+    model, x = made(way), torch.randn(BATCH, LENGTH, WIDTH)
+    (name,) = capture(model, x).attentions()
+    masked = capture_changed(model, Change(mask=CAUSAL), x)
+    assert not masked[f"{name}.pattern"].masked_select(~CAUSAL).any()
+    changed = capture_changed(model, Change(frozenset({(name, 0)})), x).output
+    model.o.weight[:, :D_HEAD] = 0
+    assert changed == near(model(x))
+
+
+@pytest.mark.parametrize("kind", ["behind the softmax", "less its logarithm"])
+def test_a_mask_that_cannot_be_put_in_is_refused(kind: str) -> None:
+    class Own(One):
+        def pattern(self, x: Tensor) -> Tensor:
+            if kind == "behind the softmax":
+                return super().pattern(x) * CAUSAL
+            scores = x @ x.transpose(-2, -1) / WIDTH
+            return (scores - scores.logsumexp(-1, keepdim=True)).exp()
+
+    with pytest.raises(ChangeError, match="makes its pattern in a way into which no other mask can be put"):
+        capture_changed(made(Own), Change(mask=CAUSAL.T), torch.randn(BATCH, LENGTH, WIDTH))
+
+
+class LatentHeads(Way):
+    """Keys and values of all heads are one latent vector, which each head reads by weights of its own (DeepSeek)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latent = nn.Linear(WIDTH, 5)
+        self.up_k, self.up_v = (nn.Parameter(torch.randn(HEADS, D_HEAD, 5)) for _ in range(2))
+
+    def expected(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        query, latent = self.parts(x)[0], self.latent(x)
+        keys = torch.stack([latent @ each.T for each in self.up_k], 2)
+        return weigh(query.transpose(1, 2), keys.transpose(1, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, latent = self.parts(x)[0], self.latent(x)
+        query = torch.einsum("bshd,hdc->bshc", query, self.up_k)
+        pattern = (torch.einsum("bshc,btc->bsht", query, latent) / math.sqrt(D_HEAD)).softmax(-1)
+        z = torch.einsum("bsht,btc->bshc", pattern, latent)
+        return self.o(torch.einsum("bshc,hdc->bshd", z, self.up_v).flatten(2))
+
+
+@torch.no_grad()
+def test_heads_that_weights_of_their_own_read_are_heads() -> None:
+    model, x = made(LatentHeads), torch.randn(BATCH, LENGTH, WIDTH)
+    assert isinstance(model, Way)
+    assert capture(model, x)["LatentHeads.pattern"] == near(model.expected(x))
+
+
+@pytest.mark.parametrize(
+    ("multiply", "seen"),
+    [
+        (lambda pattern, x: torch.tensordot(pattern[0], x[0], 1)[None], ""),
+        (lambda pattern, x: torch.inner(pattern[0], x[0].T)[None], ""),
+        (lambda pattern, x: torch.baddbmm(x, pattern, x), "torch.baddbmm"),
+        (lambda pattern, x: torch.linalg.multi_dot([pattern[0], x[0], x[0].T, x[0]])[None], "torch.linalg.multi_dot"),
+        (lambda pattern, x: torch.einsum("bqk,bkd,de->bqe", pattern, x, torch.eye(WIDTH)), "an einsum of three"),
+    ],
+)
+def test_a_product_is_followed_or_it_is_said_where_a_pattern_went_beside_other_attention_too(multiply, seen) -> None:
+    class Odd(One):
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(multiply(self.pattern(x), x))
+
+    found = capture(nn.Sequential(made(Mixer), made(Odd)), torch.randn(1, LENGTH, WIDTH))
+    assert found.attentions() == (("0",) if seen else ("0", "1"))
+    said = (f"1: what a softmax in it gives goes into {seen}, and is not followed there.",) if seen else ()
+    assert found.unseen == said
