@@ -7,6 +7,7 @@ told by the result: their parts stand beside each other in the last axis of what
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,6 +113,12 @@ class Weighing:
     def has_queries(self) -> bool:
         """Do several queries share their keys?"""
         return any(self.sizes[each] > 1 for each in self.alone)
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Has each of as many places as there are keys its own values, as with one for each pair of tokens?"""
+        keys = math.prod(self.sizes[each] for each in self.keys)
+        return keys > 1 and any(self.sizes[each] == keys for each in self.own if each not in self.alone)
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,9 @@ def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing
 
 
 def _without(weighing: Weighing, problem: str) -> Layout:
-    return Layout((weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, weighing.has_queries)
+    return Layout(
+        (weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, weighing.has_queries or weighing.is_of_pairs
+    )
 
 
 class _Origins:
@@ -201,6 +203,11 @@ class _Origins:
         return tuple(map(int, np.unravel_index(at, self.labels.shape))) if held else None
 
 
+def _is_again(one: Weighing, other: Weighing) -> bool:
+    """Do both weigh with the very same pattern?"""
+    return one.root is not None and one.root is other.root and torch.equal(one.pattern, other.pattern)
+
+
 def _signature(weighing: Weighing) -> tuple[object, ...]:
     """What two weighings have in common whose heads may stand beside each other."""
     return weighing.product.letters, weighing.result_letters, weighing.one, weighing.result.shape, weighing.keys
@@ -250,6 +257,9 @@ def _read(
     if read is None:
         return None
     parts, found = read
+    one = parts.index(weighings.index(weighing))
+    if len(parts) > 1 and all(_is_again(weighings[owner], weighing) for owner in parts):
+        parts, found = [parts[one]], found[:, found[0, :, 0] == one] * [0, 1]  # its values are weighed in pieces
     if loose and found.shape[1] == 1 and len(rest) > 1:
         found = found.reshape(sizes[0], -1, 2)
     elif (
@@ -265,14 +275,14 @@ def _read(
     problem = ""
     if any(varies[axis] & alone and not varies[axis] & free for axis in summed):
         problem = FEATURES
-    elif (not queries and (labels.dim() > 2 or len(weighing.own) > 2)) or (
-        weighing.root is not None and not weighing.has_queries and sum(size > 1 for size in sizes) > 1
-    ):
+    elif (not queries or (weighing.root is not None and not weighing.has_queries)) and sum(
+        each > 1 for each in sizes
+    ) > 1:
         problem = WINDOW
     elif batch > 1 and given and batch not in given:
         problem = BLOCKS.format(batch)
     members = tuple(weighings[owner] for owner in parts)
-    return Layout(members, (queries,) * len(members), found, problem, weighing.has_queries)
+    return Layout(members, (queries,) * len(members), found, problem, weighing.has_queries or weighing.is_of_pairs)
 
 
 def _shape(weighing: Weighing, queries: Letters) -> tuple[int, int]:

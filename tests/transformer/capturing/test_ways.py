@@ -119,6 +119,24 @@ class Pooling(nn.Module):
         return self.out((self.scores(x).squeeze(-1).softmax(-1).unsqueeze(-1) * x).sum(1))
 
 
+class OneQueryForAllHeads(Shared):
+    """The last token asks, in all heads at once: [batch, head, key] weighs values that the heads share."""
+
+    def expected(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return super().expected(x)[:, :, -1:]
+
+    def forward(self, x: Tensor) -> Tensor:
+        query = self.q(x[:, -1]).unflatten(-1, (HEADS, -1))
+        return self.o((weigh(query, self.k(x)) @ self.v(x)).flatten(1)[:, None])
+
+
+class ValuesInPieces(Way):
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        pattern = weigh(query, key)
+        return self.join(torch.cat([pattern @ each for each in value.chunk(2, -1)], -1))
+
+
 class LearnedQueries(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +149,9 @@ class LearnedQueries(nn.Module):
         return self.out((self.queries @ x.transpose(1, 2)).softmax(-1) @ x)
 
 
-@pytest.mark.parametrize("way", [Shared, TwoByTwo, LastQuery, Pooling, LearnedQueries])
+@pytest.mark.parametrize(
+    "way", [Shared, TwoByTwo, LastQuery, OneQueryForAllHeads, ValuesInPieces, Pooling, LearnedQueries]
+)
 @torch.no_grad()
 def test_queries_and_keys_may_be_fewer(way: type[Way]) -> None:
     model, x = made(way), torch.randn(BATCH, LENGTH, WIDTH)
@@ -261,6 +281,14 @@ class WindowAttention(Window):
     pass
 
 
+class Pairs(One):
+    """Each pair of tokens has values of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        pairs = x[:, None] + x[:, :, None].sin()
+        return self.out(torch.einsum("bqk,bqkd->bqd", self.pattern(x), pairs))
+
+
 class Blocks(One):
     def forward(self, x: Tensor) -> Tensor:
         x = x.unflatten(1, (2, -1))
@@ -376,6 +404,7 @@ class Classifier(One):
     [
         (Window, "A softmax was called in it, and what it gives was not seen to weigh anything over tokens."),
         (WindowAttention, "each place has keys of its own there, as in a window: that is no matrix over tokens."),
+        (Pairs, "each place has keys of its own there, as in a window: that is no matrix over tokens."),
         (Blocks, "attention within blocks or windows, each a matrix of its own."),
         (BlocksInTheBatch, "attention within 4 blocks, windows or frames of the input, each a matrix of its own."),
         (BlocksFused, "attention within 4 blocks, windows or frames of the input, each a matrix of its own."),
@@ -518,7 +547,7 @@ class IntoGiven(Way):
         return self.join(z)
 
 
-@pytest.mark.parametrize("way", [Halves, Sum, Twice, IntoGiven])
+@pytest.mark.parametrize("way", [Halves, Sum, Twice, ValuesInPieces, IntoGiven])
 @torch.no_grad()
 def test_a_change_reaches_all_that_a_pattern_comes_from_and_all_that_it_weighs(way: type[Way]) -> None:
     model, x = made(way), torch.randn(BATCH, LENGTH, WIDTH)
