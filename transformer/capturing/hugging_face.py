@@ -92,7 +92,8 @@ def _attention(
         found = opened(query, key, value, scale, added=added)
     z = call.heads(call.rows(result.transpose(1, 2)))
     pattern = pattern if pattern is None else call.rows(pattern)
-    found |= {"z": z, "pattern": call.rows(found["pattern"]) if pattern is None else pattern}
+    seen = call.rows(found["pattern"]) if pattern is None else pattern.clone()
+    found |= {"z": z.clone(), "pattern": seen}  # the model may write into its own
     if any(more.get(name) is not None for name in UNLIKE):
         del found["scores"]
     notes.write(call, **found)

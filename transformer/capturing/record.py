@@ -209,12 +209,8 @@ class Notes:
                 name, crosses, found, why = each.name, each.crosses, each.sites, ""
             elif each in by_first:
                 layer = by_first[each]
-                name, crosses, found, why = (
-                    layer.name,
-                    layer.crosses,
-                    layer.sites,
-                    lost_to(each, self.following.weighings),
-                )
+                name, crosses, found = layer.name, layer.crosses, layer.sites
+                why = lost_to(each, self.following.weighings)
             else:
                 continue
             sites |= {f"{name}.{kind}": tensor for kind, tensor in found.items()}
