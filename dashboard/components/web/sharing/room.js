@@ -74,7 +74,7 @@ export class Room {
 
   async count() {
     const votes = await this.ask('votes');
-    if (!votes) return;
+    if (!votes || this.over.signal.aborted) return; // the room may have ended meanwhile
     const news = JSON.stringify(votes);
     if (news === this.counted) return;
     this.counted = news;
