@@ -52,7 +52,7 @@ def of_ours(seen: Observation) -> Captured:
 @torch.no_grad()
 def run(model: Callable[..., Any], notes: Notes, inputs: Sequence[Any], named: Mapping[str, Any]) -> Captured:
     """Call a model once, all doors open, and return what `notes` saw."""
-    with _evaluated(model), _uncompiled(), door(model, notes), Calls(notes):
+    with _evaluated(model), _without_compiling(), door(model, notes), Calls(notes):
         output = model(*inputs, **named)
     return notes.captured(output)
 
@@ -78,7 +78,7 @@ _looking = [0]
 
 
 @contextmanager
-def _uncompiled() -> Iterator[None]:
+def _without_compiling() -> Iterator[None]:
     """Meanwhile what `torch.compile` compiled runs as it was written: a kernel made of it would show nothing."""
     if "torch._dynamo" not in sys.modules:  # so nothing is compiled
         yield

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformer.capturing.capture import batches, of_ours, run
 from transformer.capturing.following import NOTHING, Root, Weighing, sums_to_one
 from transformer.capturing.layouts import Layout
-from transformer.capturing.products import Letters, arranged
+from transformer.capturing.products import Letters, arrange_axes
 from transformer.capturing.proof import CHANGED, FORBIDDEN, lost_to
 from transformer.capturing.record import Call, Captured, Layer, Notes
 from transformer.edits import Edit, EditError, OverrideMask
@@ -178,7 +178,7 @@ class ChangingNotes(Notes):
         letters = (*part.queries, *weighing.keys)
         laid = mask.reshape([sizes[each] for each in letters])
         wanted = tuple(each for each in weighing.product.letters[weighing.one])
-        return arranged(laid, letters, wanted, {each: sizes.get(each, 1) for each in wanted})
+        return arrange_axes(laid, letters, wanted, {each: sizes.get(each, 1) for each in wanted})
 
     def change_result(self, number: int, result: Tensor) -> Tensor:
         part = self.parts.get(number)
@@ -206,7 +206,7 @@ class ChangingNotes(Notes):
                 taken[group] = True
         wanted = part.weighing.result_letters
         shape = {each: sizes[each] if each in groups else 1 for each in wanted}
-        laid = arranged(taken.view([sizes[each] for each in groups]), groups, wanted, shape)
+        laid = arrange_axes(taken.view([sizes[each] for each in groups]), groups, wanted, shape)
         return result.masked_fill(laid.to(result.device), 0.0)
 
     def miss(self, module: nn.Module | None, why: str) -> None:

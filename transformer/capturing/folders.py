@@ -125,17 +125,17 @@ def look(path: Path) -> Folder:
     name = shortened(path.name or path.resolve().name or str(path))
     if not os.path.isdir(path):
         if os.path.isfile(path):
-            raise _refused(name, contents.of_file(path), f"“{name}” is a file. Type a folder.")
+            raise _refusal(name, contents.of_file(path), f"“{name}” is a file. Type a folder.")
         raise FolderError(f"There is no folder “{name}”.")
     if (path / "adapter_config.json").exists():
-        raise _refused(name, contents.of_folder(path))
+        raise _refusal(name, contents.of_folder(path))
     try:
         config = read_record(path / "config.json")
     except NotAFile as error:
         raise FolderError(f"The config.json of “{name}” cannot be read: {reason(error)}.") from None
     except OSError:
         otherwise = f"“{name}” has no config.json that can be read: it is no folder of a model."
-        raise _refused(name, contents.of_folder(path), otherwise) from None
+        raise _refusal(name, contents.of_folder(path), otherwise) from None
     except ValueError as error:
         raise FolderError(f"The config.json of “{name}” cannot be read: {error}.") from None
     if "auto_map" in config:
@@ -144,11 +144,11 @@ def look(path: Path) -> Folder:
     kinds = config.get("architectures")
     if not (isinstance(kinds, list) and kinds and isinstance(kinds[0], str) and kinds[0].isidentifier()):
         otherwise = f"The config.json of “{name}” does not say which architecture it is."
-        raise _refused(name, None if "architectures" in config else contents.of_folder(path), otherwise)
+        raise _refusal(name, None if "architectures" in config else contents.of_folder(path), otherwise)
     weights = sorted(path.glob(WEIGHTS))
     if not weights:
         otherwise = f"“{name}” has no weights: there is no model.safetensors, nor a part of one."
-        raise _refused(name, contents.of_files(path), otherwise)
+        raise _refusal(name, contents.of_files(path), otherwise)
     shapes = {name: shape for each in weights for name, shape in _shapes(each).items()}
     found = Folder(path, kinds[0], config, shapes)
     if found._count(LAYERS) > MOST_LAYERS:
@@ -156,7 +156,7 @@ def look(path: Path) -> Folder:
     return found
 
 
-def _refused(name: str, content: Content | None, otherwise: str = "") -> FolderError:
+def _refusal(name: str, content: Content | None, otherwise: str = "") -> FolderError:
     """What somebody named, and what to do with it; other words where it cannot be told."""
     if content is None:
         return FolderError(otherwise)

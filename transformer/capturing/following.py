@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch._C._functorch import is_batchedtensor  # nothing public tells what torch.vmap made of a tensor
 from torch.nn import functional
 
-from transformer.capturing.products import ALONE, Letters, Product, arranged, product, spread
+from transformer.capturing.products import ALONE, Letters, Product, arrange_axes, product, spread
 
 if TYPE_CHECKING:
     from transformer.capturing.record import Notes
@@ -86,7 +86,7 @@ class Weighing:
 
     @property
     def keys(self) -> Letters:
-        return self.product.summed(self.one)
+        return self.product.summed_letters(self.one)
 
     @property
     def result_letters(self) -> Letters:
@@ -377,7 +377,7 @@ class Following:
         for at, tag in enumerate(tags):
             if isinstance(tag, Weighed):
                 self._end([(found.operands[at], tag)], self._by_weights(found, at))
-        if not patterns or not found.summed(patterns[0]):
+        if not patterns or not found.summed_letters(patterns[0]):
             return function(*args, **named)
         at = patterns[0]
         tag = tags[at]
@@ -406,7 +406,7 @@ class Following:
         if changed is not pattern:
             args = tuple(changed if each is pattern else each for each in args)
             named = {name: changed if each is pattern else each for name, each in named.items()}
-        result = self._weighed(tag, changed, value, function(*args, **named), found, at)
+        result = self._note_weighing(tag, changed, value, function(*args, **named), found, at)
         return named["out"].copy_(result) if isinstance(named.get("out"), Tensor) else result
 
     def _by_weights(self, found: Product, one: int) -> Axes:
@@ -414,7 +414,7 @@ class Following:
         if self._fixed(found.operands[1 - one]) is None:
             return (), ()
         letters, other = found.letters[one], found.letters[1 - one]
-        summed = tuple(axis for axis, letter in enumerate(letters) if letter in found.summed(one))
+        summed = tuple(found.summed_axes(one))
         shared = tuple(axis for axis, each in enumerate(letters) if each in other and each in found.result)
         return summed, shared if summed else ()
 
@@ -427,7 +427,7 @@ class Following:
         axes = {each % whole.dim() for each in (over if isinstance(over, list | tuple) else [over]) if each is not None}
         kept = tuple(each for axis, each in enumerate(found.result) if axis not in axes)
         found = Product(found.operands, found.letters, kept)
-        if not found.summed(at) or result.dim() != len(kept):
+        if not found.summed_letters(at) or result.dim() != len(kept):
             return result
         pattern, value = found.operands[at], found.operands[1 - at]
         if tag.weights.exponential and not _are_shares(tag.weights, pattern, found, at):
@@ -436,7 +436,7 @@ class Following:
         changed = self.notes.change_pattern(len(self.weighings), pattern)
         if changed is not pattern:
             result = function(changed * value, *args[1:], **{name: named[name] for name in named if name != "input"})
-        return self._weighed(tag.weights, changed, value, result, found, at)
+        return self._note_weighing(tag.weights, changed, value, result, found, at)
 
     def _divide(self, function: Function, args: Sequence[Any], tag: Summands) -> Any:
         """What exponentials weighed is divided by one number for each query: by it they would have been divided."""
@@ -451,19 +451,21 @@ class Following:
         letters = tuple(each if size > 1 else ALONE for each, size in zip(found.result, total.shape, strict=True))
         if any(each not in own for each in letters if each != ALONE):
             return result
-        rows = arranged(total, letters, found.letters[at], {each: sizes.get(each, 1) for each in found.letters[at]})
+        rows = arrange_axes(total, letters, found.letters[at], {each: sizes.get(each, 1) for each in found.letters[at]})
         divided = pattern / rows
-        sums = divided.sum([axis for axis, each in enumerate(found.letters[at]) if each in found.summed(at)])
+        sums = divided.sum(found.summed_axes(at))
         if not _at_most_one(sums):
             return result
         tag.weights.root.refused = ""
         changed = self.notes.change_pattern(len(self.weighings), divided)
         if changed is not divided:  # rows of zeros
-            seen = changed.sum([axis for axis, each in enumerate(found.letters[at]) if each in found.summed(at)]) > 0
-            result = result.where(arranged(seen, tuple(own), found.result, sizes), 0.0)
-        return self._weighed(tag.weights, changed, value, result, found, at)
+            seen = changed.sum(found.summed_axes(at)) > 0
+            result = result.where(arrange_axes(seen, tuple(own), found.result, sizes), 0.0)
+        return self._note_weighing(tag.weights, changed, value, result, found, at)
 
-    def _weighed(self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int) -> Tensor:
+    def _note_weighing(
+        self, tag: Weights, pattern: Tensor, value: Tensor, result: Tensor, found: Product, at: int
+    ) -> Tensor:
         result = self.notes.change_result(len(self.weighings), result)
         before = self._tag(value)
         weighing = Weighing(
@@ -530,14 +532,13 @@ def _moves(function: Function) -> bool:
 
 def _sums_to_one(pattern: Tensor, found: Product, one: int) -> bool:
     """Do the weights of each query sum to 1 over the keys, or are there none?"""
-    axes = [axis for axis, letter in enumerate(found.letters[one]) if letter in found.summed(one)]
-    return bool(sums_to_one(pattern.to(torch.promote_types(pattern.dtype, torch.float32)).sum(axes), pattern.dtype))
+    exact = pattern.to(torch.promote_types(pattern.dtype, torch.float32))
+    return bool(sums_to_one(exact.sum(found.summed_axes(one)), pattern.dtype))
 
 
 def _are_shares(tag: Weights, pattern: Tensor, found: Product, one: int) -> bool:
     """Do exponentials weigh as shares do: their rows sum to 1, or to less after they were divided by something?"""
-    axes = [axis for axis, letter in enumerate(found.letters[one]) if letter in found.summed(one)]
-    return _sums_to_one(pattern, found, one) or (tag.divided and _at_most_one(pattern.sum(axes)))
+    return _sums_to_one(pattern, found, one) or (tag.divided and _at_most_one(pattern.sum(found.summed_axes(one))))
 
 
 def _at_most_one(sums: Tensor) -> bool:

@@ -90,11 +90,6 @@ def of_four(tensor: Tensor) -> Tensor:
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
 
 
-def _by_head(tensor: Tensor) -> Tensor:
-    """[*, head, …], one head where there are fewer than four axes."""
-    return tensor if tensor.dim() > 3 else tensor.unsqueeze(-3)
-
-
 def _numbers(mask: Tensor | None) -> Tensor | None:
     """A mask that is added to scores; none where it only says yes and no."""
     return None if mask is None or mask.dtype == torch.bool else mask
@@ -136,11 +131,11 @@ def _fused(
             f"it asks its kernel to drop weights at random in evaluation mode too (dropout_p={dropout_p:g}); the "
             "pattern is the one before that",
         )
-    _weighed(notes, module, found, result)
+    _follow_kernel(notes, module, found, result)
     return result
 
 
-def _weighed(notes: Notes, module: nn.Module | None, found: dict[str, Tensor], result: Tensor) -> None:
+def _follow_kernel(notes: Notes, module: nn.Module | None, found: dict[str, Tensor], result: Tensor) -> None:
     """Follow the result of a kernel that does it all; `found` is what it computes, laid out as its result is."""
     pattern, value, z = (found.pop(kind) for kind in ("pattern", "value", "z"))
     weighs = product(torch.matmul, (pattern, value), {})
@@ -160,7 +155,7 @@ def _flexible(notes: Notes, attend: Attend, query: Tensor, key: Tensor, value: T
     key, value = (each.detach().repeat_interleave(shared, -3) for each in (key, value))
     result = notes.change_result(number, result)
     found = {"query": query.detach().clone(), "key": key, "value": value, "pattern": pattern, "z": result.clone()}
-    _weighed(notes, module, found, result)
+    _follow_kernel(notes, module, found, result)
     return (result, *more)
 
 
@@ -196,7 +191,7 @@ def _multi_head(notes: Notes, attend: Attend, *args: Any, **kwargs: Any) -> tupl
         found = {"pattern": of_four(pattern[None] if pattern.dim() == 3 else pattern)}
     else:
         found = _projected(given)
-        found["pattern"] = call.rows(_masked(given, found["scores"]).softmax(dim=-1))
+        found["pattern"] = call.rows(_mask_scores(given, found["scores"]).softmax(dim=-1))
         found["z"] = call.heads(found["pattern"] @ found["value"])
         found |= _allowed(given, found["pattern"])
     notes.write(call, **found)
@@ -211,7 +206,7 @@ def _same(query: Tensor, key: Tensor) -> bool:
     return query is key or (query.shape == key.shape and torch.equal(query, key))
 
 
-def _masked(
+def _mask_scores(
     given: Mapping[str, Any], scores: Float[Tensor, "batch head query key"]
 ) -> Float[Tensor, "batch head query key"]:
     """Scores as softmax reads them: minus infinity where a mask forbids, and what masks of numbers add."""

@@ -16,7 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer.capturing.following import NOTHING, Axes, Root, Weighing
-from transformer.capturing.products import Letters, arranged
+from transformer.capturing.products import Letters, arrange_axes
 
 BLOCKS = "attention within {} blocks, windows or frames of the input, each a matrix of its own"
 """What attention does that runs on more sequences than the model was given."""
@@ -69,7 +69,7 @@ class Layout:
     ) -> Tensor:
         """A tensor of a part with these letters as [group, row, column]."""
         sizes = sizes or self.parts[part].sizes
-        found = arranged(tensor, letters, (*self.groups(part), *rows, *columns), sizes)
+        found = arrange_axes(tensor, letters, (*self.groups(part), *rows, *columns), sizes)
         one, two, three = (math.prod(sizes[each] for each in each) for each in (self.groups(part), rows, columns))
         return found.reshape(one, two, three)
 

@@ -27,10 +27,15 @@ class Product:
     letters: tuple[Letters, Letters]
     result: Letters
 
-    def summed(self, one: int) -> Letters:
+    def summed_letters(self, one: int) -> Letters:
         """The letters of an operand that are summed over and that the other has too."""
         other = self.letters[1 - one]
         return tuple(each for each in self.letters[one] if each != ALONE and each in other and each not in self.result)
+
+    def summed_axes(self, one: int) -> list[int]:
+        """The axes of an operand that are summed over."""
+        letters = self.summed_letters(one)
+        return [axis for axis, letter in enumerate(self.letters[one]) if letter in letters]
 
 
 def product(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Product | None:
@@ -73,7 +78,7 @@ def spread(one: Tensor, other: Tensor) -> tuple[Letters, Letters, Letters]:
     return of(one, other), of(other, one), result
 
 
-def arranged(tensor: Tensor, letters: Letters, wanted: Letters, sizes: Mapping[int, int]) -> Tensor:
+def arrange_axes(tensor: Tensor, letters: Letters, wanted: Letters, sizes: Mapping[int, int]) -> Tensor:
     """A tensor with its axes in this order; it is spread over those that it has not."""
     for axis in reversed([axis for axis, letter in enumerate(letters) if letter == ALONE]):
         tensor = tensor.select(axis, 0)
