@@ -49,12 +49,32 @@ def of_ours(seen: Observation) -> Captured:
     return Captured(seen.sites, seen.logits, (), crossing)
 
 
-@torch.no_grad()
 def run(model: Callable[..., Any], notes: Notes, inputs: Sequence[Any], named: Mapping[str, Any]) -> Captured:
-    """Call a model once, all doors open, and return what `notes` saw."""
-    with _evaluated(model), _without_compiling(), door(model, notes), Calls(notes):
-        output = model(*inputs, **named)
-    return notes.captured(output)
+    """Call a model once, all doors open, and return what `notes` saw.
+
+    Gradients are switched off. A model that asks for some in its forward pass fails so, and is called again with them.
+    """
+    try:
+        with (
+            torch.set_grad_enabled(notes.differentiates),
+            _evaluated(model),
+            _without_compiling(),
+            door(model, notes),
+            Calls(notes),
+        ):
+            output = model(*inputs, **named)
+    except RuntimeError as error:
+        if notes.differentiates or NO_GRADIENT not in str(error):
+            raise
+        notes.differentiates = True
+        notes.restart()
+        return run(model, notes, inputs, named)
+    with torch.no_grad():
+        return notes.captured(output)
+
+
+NO_GRADIENT = "does not require grad"
+"""What PyTorch says where a gradient is asked for and gradients are switched off."""
 
 
 def batches(inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[int, ...], ...]:

@@ -59,7 +59,8 @@ def capture_changed(model: Callable[..., Any], change: Change, *inputs: Any, **n
     if isinstance(model, Network):
         return _changed_ours(model, change, inputs, named)
     before = Notes(model, batches(inputs, named))
-    run(model, before, inputs, named)
+    with torch.random.fork_rng():  # what the model draws at random it draws again
+        run(model, before, inputs, named)
     return changed_after(before, model, change, inputs, named)
 
 
@@ -103,10 +104,9 @@ class ChangingNotes(Notes):
     """Notes of a pass that is changed; they know which part of the change was met."""
 
     def __init__(self, model: object, change: Change, before: Notes) -> None:
-        super().__init__(model, before.batches)
         self.change = change
-        self.unmet = set(change.removed)
-        self.mask_met = change.mask is None
+        super().__init__(model, before.batches)
+        self.differentiates = before.differentiates
         parts = {
             part: Part(layer, layer.layout, number)
             for layer in before.layers
@@ -119,8 +119,13 @@ class ChangingNotes(Notes):
                 if each.root in of_roots:
                     parts[each] = Part(of_roots[each.root], twin, number)
         self.parts = {at: parts[each] for at, each in enumerate(before.following.weighings) if each in parts}
+
+    def restart(self) -> None:
+        super().restart()
+        self.unmet = set(self.change.removed)
+        self.mask_met = self.change.mask is None
         self.met: set[int] = set()
-        """Which of them were met."""
+        """Which of the products were met."""
 
     def call(self, module: nn.Module | None, queries: int, keys: int, *, crosses: bool = False) -> Call:
         call = super().call(module, queries, keys, crosses=crosses)
@@ -144,7 +149,10 @@ class ChangingNotes(Notes):
         if part is None:
             return super().kernel_call(number)
         layer = part.layer
-        return ChangedCall("", layer.name, layer.crosses, (), self._allowed(layer.crosses, layer.layout.shape))
+        allowed = self._allowed(layer.crosses, layer.layout.shape)
+        if allowed is not None and len(part.weighing.shape) != part.weighing.pattern.dim():
+            allowed = self._over_pattern(part, allowed)
+        return ChangedCall("", layer.name, layer.crosses, (), allowed)
 
     def change_scores(self, number: int, scores: Tensor) -> Tensor:
         root, allowed, name = self.before.following.roots[number : number + 1], None, ""
@@ -156,7 +164,7 @@ class ChangingNotes(Notes):
                     continue
                 laid = self._over_pattern(part, mask).to(scores.device)
                 if labels is not None:
-                    laid = _put_back(laid, labels, scores)
+                    laid = _put_back(laid.reshape(labels.shape), labels, scores)
                 allowed, name = laid if allowed is None else allowed & laid, part.layer.name
         if allowed is None:
             return scores
@@ -178,7 +186,8 @@ class ChangingNotes(Notes):
         letters = (*part.queries, *weighing.keys)
         laid = mask.reshape([sizes[each] for each in letters])
         wanted = tuple(each for each in weighing.product.letters[weighing.one])
-        return arrange_axes(laid, letters, wanted, {each: sizes.get(each, 1) for each in wanted})
+        laid = arrange_axes(laid, letters, wanted, {each: sizes.get(each, 1) for each in wanted})
+        return laid if laid.dim() == len(weighing.shape) else laid.reshape(weighing.shape)
 
     def change_result(self, number: int, result: Tensor) -> Tensor:
         part = self.parts.get(number)
@@ -207,6 +216,8 @@ class ChangingNotes(Notes):
         wanted = part.weighing.result_letters
         shape = {each: sizes[each] if each in groups else 1 for each in wanted}
         laid = arrange_axes(taken.view([sizes[each] for each in groups]), groups, wanted, shape)
+        if laid.dim() != result.dim():  # an axis was read as two
+            laid = laid.expand(part.weighing.result.shape).reshape(result.shape)
         return result.masked_fill(laid.to(result.device), 0.0)
 
     def miss(self, module: nn.Module | None, why: str) -> None:
@@ -249,10 +260,10 @@ class ChangedCall(Call):
     """A call of attention that is done otherwise than the model asks for it."""
 
     removed: tuple[int, ...]
-    allowed: Bool[Tensor, "query key"] | None
+    allowed: Bool[Tensor, "*batch query key"] | None
 
     @property
-    def blind(self) -> Bool[Tensor, "query"] | None:
+    def blind(self) -> Bool[Tensor, "*batch query"] | None:
         return None if self.allowed is None else ~self.allowed.any(dim=-1)
 
     def added(self, own: Tensor | None, query: Tensor) -> Tensor | None:
@@ -268,7 +279,7 @@ class ChangedCall(Call):
     def rows(self, values: Tensor) -> Tensor:
         if self.blind is None or not self.blind.any():
             return values
-        return values.masked_fill(self.blind.to(values.device)[:, None], 0.0)
+        return values.masked_fill(self.blind.to(values.device)[..., None], 0.0)
 
     def heads(self, values: Tensor) -> Tensor:
         if not self.removed:

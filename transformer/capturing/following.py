@@ -18,17 +18,21 @@ from torch import Tensor, nn
 from torch._C._functorch import is_batchedtensor  # nothing public tells what torch.vmap made of a tensor
 from torch.nn import functional
 
-from transformer.capturing.products import ALONE, Letters, Product, arrange_axes, product, spread
+from transformer.capturing.products import ALONE, Letters, Product, arrange_axes, product, spread, take_apart
 
 if TYPE_CHECKING:
     from transformer.capturing.record import Notes
 
 Function = Callable[..., Any]
 Axes = tuple[tuple[int, ...], tuple[int, ...]]
+Known = dict[int, Tensor]
+"""Labels of tensors, by their addresses."""
 NOTHING = -1
 """The label of a place that holds nothing of what is followed."""
 CHANGED = -1
 """The version of scores that are not what softmax is of."""
+BY_KEY = ("key", "value")
+"""What a kernel tells that has no queries."""
 ENDS = 4
 """Of the tensors that what was weighed ends in, so many are looked at."""
 
@@ -71,7 +75,7 @@ class Weighing:
     start: int = 0
     """Of the labels of the result."""
     more: dict[str, Tensor] = field(default_factory=dict)
-    """What else a kernel tells: query, key, scores, mask, laid out as the pattern is."""
+    """What else a kernel tells: query, key, scores, mask, laid out as the pattern is, one axis in place of another."""
     mixed: bool = False
     """Was the pattern multiplied with others, or were its heads, after the softmax?"""
     others: tuple[Weights, ...] = ()
@@ -83,6 +87,31 @@ class Weighing:
     """Whose values its result is, as it stands."""
     latest: Tensor | None = None
     """Labels of the last tensor that held the result."""
+    shape: tuple[int, ...] = ()
+    """Of the pattern as it was used, before an axis was read as two."""
+
+    def __post_init__(self) -> None:
+        self.shape = tuple(self.pattern.shape)
+
+    def split(self, letter: int, sizes: tuple[int, int]) -> None:
+        """Read an axis of the pattern that the result keeps as two, the slower one first, as heads and queries."""
+        axis, kept = self.product.letters[self.one].index(letter), self.product.result.index(letter)
+        new = max(*self.product.letters[0], *self.product.letters[1], *self.product.result) + 1
+
+        def parted(letters: Letters) -> Letters:
+            return tuple(one for each in letters for one in ((new, new + 1) if each == letter else (each,)))
+
+        def parted_labels(root: Root | None, labels: Tensor | None) -> Tensor | None:
+            if labels is None and root is not None:
+                labels = torch.arange(root.scores.numel(), device=root.scores.device).view(root.scores.shape)
+            return labels if labels is None else labels.unflatten(axis, sizes)
+
+        self.labels = parted_labels(self.root, self.labels)
+        self.others = tuple(replace(each, labels=parted_labels(each.root, each.labels)) for each in self.others)
+        self.pattern, self.result = self.pattern.unflatten(axis, sizes), self.result.unflatten(kept, sizes)
+        self.more = {kind: each if kind in BY_KEY else each.unflatten(axis, sizes) for kind, each in self.more.items()}
+        one, other = map(parted, self.product.letters)
+        self.product = Product(self.product.operands, (one, other), parted(self.product.result))
 
     @property
     def keys(self) -> Letters:
@@ -153,6 +182,8 @@ class Fixed:
     """A tensor that is learned, or a constant: nothing of the input is in it."""
 
     constant: bool
+    version: int = 0
+    """Later work in place raises it."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +210,7 @@ class Owned:
     @property
     def is_as_it_was(self) -> bool:
         """Was nothing written into it since, as into a cache?"""
-        return self.tensor._version == self.version
+        return version_of(self.tensor) == self.version
 
 
 class Following:
@@ -192,10 +223,12 @@ class Following:
         self.weighings: list[Weighing] = []
         self.places = 0
         self.owners = {
-            id(tensor): Owned(tensor, name, tensor._version, isinstance(tensor, nn.Parameter))
+            id(tensor): Owned(tensor, name, version_of(tensor), isinstance(tensor, nn.Parameter))
             for name, module in notes.modules.items()
             for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False))
         }
+        self.written: list[Tensor] = []
+        """Tensors into which something was written. They are held, so that their views find them."""
         self.used: set[str] = set()
         """The modules of which a weight was met."""
 
@@ -217,7 +250,8 @@ class Following:
             result = function(*args, **named)
             if all(fixed) and (all(each.constant for each in fixed if each) or _moves(function)):
                 for each in result if isinstance(result, list | tuple) else (result,):
-                    self._keep(each, Fixed(constant=all(one.constant for one in fixed if one)))
+                    if isinstance(each, Tensor):
+                        self._keep(each, Fixed(all(one.constant for one in fixed if one), version_of(each)))
             return result
         return self._pass(function, args, named, met)
 
@@ -240,7 +274,7 @@ class Following:
         root = self._root(scores, over % scores.dim(), exponential=False)
         if (changed := self.notes.change_scores(len(self.roots) - 1, scores)) is not scores:
             args, named = (changed, *args[1:]), {name: each for name, each in named.items() if name != "input"}
-            root.scores, root.version = changed, changed._version
+            root.scores, root.version = changed, version_of(changed)
         result = function(*args, **named)
         if function is functional.softmin:
             root.version = CHANGED
@@ -259,20 +293,28 @@ class Following:
         root = self._root(scores, scores.dim() - 1, exponential=True)
         if (changed := self.notes.change_scores(len(self.roots) - 1, scores)) is not scores:
             result = function(changed)
-            root.scores, root.version = changed, changed._version
+            root.scores, root.version = changed, version_of(changed)
         else:
             result = function(*args, **named)
         self._keep(result, Weights(root, exponential=True))
         return result
 
     def _root(self, scores: Tensor, over: int, *, exponential: bool) -> Root:
-        root = Root(self.notes.caller(), scores, scores._version, over, exponential)
+        root = Root(self.notes.caller(), scores, version_of(scores), over, exponential)
         self.roots.append(root)
         return root
 
     # --- how it goes on
 
     def _pass(self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any]) -> Any:
+        name = getattr(function, "__name__", "")
+        pattern = next((each for each, tag in met if isinstance(tag, Weights) and not tag.logarithm), None)
+        if pattern is not None:
+            apart = take_apart(function, args, named, pattern, lambda one, *given, **more: self.call(one, given, more))
+            if apart is not None:
+                return apart
+        if name in WRITES and not named and args[3:] != (True,):  # which adds what it writes
+            return self._write(function, args, met)
         try:
             found = product(function, args, named)
         except (RuntimeError, ValueError, IndexError, KeyError):
@@ -285,14 +327,20 @@ class Following:
         if isinstance(first, Summands) and not first.divided and function in DIVISIONS and len(args) == 2:
             return self._divide(function, args, first)
         result = function(*args, **named)
-        if getattr(function, "__name__", "") in LAYOUTS:
+        if name in LAYOUTS:
             self._lay_out(function, args, named, met, result)
         elif isinstance(result, Tensor) and result.is_floating_point():
             self._go_on(function, args, met, result)
         if not isinstance(result, Tensor) or self._tag(result) is None:
             self._lose(function, met)
-            self._end(met, ((), ()))
+            self._end(met, self._by_convolution(name, args) if name in CONVOLUTIONS else ((), ()))
         return result
+
+    def _by_convolution(self, name: str, args: Sequence[Any]) -> Axes:
+        """The axis of channels, where a convolution with learned weights sums over it."""
+        if len(args) < 2 or self._fixed(args[1]) is None:
+            return (), ()
+        return (args[0].dim() - 1 - int(name[-2]),), ()
 
     def _lose(self, function: Function, met: list[Any]) -> None:
         """Remember where a pattern went that is not followed there."""
@@ -307,7 +355,7 @@ class Following:
         if name in FRESH or (name in SWALLOW and name not in CONVOLUTIONS):
             return
         for tensor, tag in met:
-            if isinstance(tag, Summands):
+            if isinstance(tag, Summands) or (isinstance(tag, Weighed) and name in CONVOLUTIONS):
                 continue
             if result.shape == tensor.shape:
                 if isinstance(tag, Weights):
@@ -330,37 +378,82 @@ class Following:
         self, function: Function, args: Sequence[Any], named: Mapping[str, Any], met: list[Any], result: Any
     ) -> None:
         """Turn the labels as the tensor was turned."""
-        kinds = {type(tag) for _, tag in met}
-        if len(kinds) > 1 or kinds == {Summands}:
-            return
-        if kinds == {Weights} and len({id(tag.root) for _, tag in met}) > 1:
-            return
         given = [result] if isinstance(result, Tensor) else result
         if not isinstance(given, list | tuple) or not all(isinstance(each, Tensor) for each in given):
             return  # a size, or a type
-        known = {id(tensor): self._labels(tensor, tag) for tensor, tag in met}
-        joins = getattr(function, "__name__", "") in JOINS
-        fill = {"value": NOTHING} if getattr(function, "__name__", "") == "pad" else {}
+        name = getattr(function, "__name__", "")
+        fill = {"value": NOTHING} if name == "pad" else {}
         args = args[:2] if fill else args
         named = {name: each for name, each in named.items() if name not in ("mode", "value")} if fill else named
 
-        def labels(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                own = known.get(id(value))
-                return own if own is not None else torch.full_like(value, NOTHING, dtype=torch.long) if joins else value
-            return type(value)(map(labels, value)) if type(value) in (list, tuple) else value
+        def turn(known: Known) -> Sequence[Tensor]:
+            turned = function(
+                *_labelled(tuple(args), known, name in JOINS), **_labelled(dict(named), known, name in JOINS) | fill
+            )
+            return [turned] if isinstance(turned, Tensor) else turned
 
-        try:
-            turned = function(*labels(tuple(args)), **{name: labels(each) for name, each in named.items()} | fill)
-        except (RuntimeError, TypeError, ValueError, IndexError):
-            return  # whole numbers cannot be turned so, as where a tensor is viewed as another type
-        for tensor, places in zip(given, [turned] if isinstance(turned, Tensor) else turned, strict=True):
-            tag = met[0][1]
-            if isinstance(tag, Weights):
-                self._keep(tensor, replace(tag, labels=places))
-            else:
-                of = tuple(dict.fromkeys(each for _, one in met for each in one.of))
-                self._keep(tensor, Weighed(places, of))
+        found = self._turn(met, turn)
+        for at, tensor in enumerate(given):
+            if (tag := _together([(one, places[at]) for one, places in found])) is not None:
+                self._keep(tensor, tag)
+
+    def _write(self, function: Function, args: Sequence[Any], met: list[Any]) -> Any:
+        """Follow what is written into a tensor, or into a part of one."""
+        target = args[0]
+        result = function(*args)
+        sources = [(tensor, tag) for tensor, tag in met if tensor is not target]
+        if not sources:
+            return result
+        in_place = result is None or result is target
+        whole = target if not in_place or target._base is None else target._base
+        before = self._tag(whole)
+        held = [(whole, before)] if isinstance(before, type(sources[0][1])) else []
+
+        def write(known: Known) -> Sequence[Tensor]:
+            places = torch.empty_strided(whole.shape, whole.stride(), dtype=torch.long, device=whole.device)
+            places = places.copy_(known[id(whole)]) if held else places.fill_(NOTHING)
+            part = places.as_strided(target.shape, target.stride(), target.storage_offset() - whole.storage_offset())
+            written = function(part, *_labelled(tuple(args[1:]), known, True))
+            return [places if in_place else written]
+
+        tag = _together([(one, places[0]) for one, places in self._turn([*held, *sources], write)])
+        if tag is None:
+            self._lose(function, sources)
+            self._end(sources, ((), ()))
+        else:
+            self.written.append(whole)
+            self._keep(whole if in_place else result, tag)
+        return result
+
+    def _turn(
+        self, met: list[Any], turn: Callable[[Known], Sequence[Tensor]]
+    ) -> list[tuple[Weights | Weighed, Sequence[Tensor]]]:
+        """What is followed, each softmax by itself, with its labels as `turn` turns them; empty where it cannot."""
+        found: list[tuple[Weights | Weighed, Sequence[Tensor]]] = []
+        for tag, known in self._by_root(met):
+            try:
+                found.append((tag, turn(known)))
+            except (RuntimeError, TypeError, ValueError, IndexError):
+                return []  # whole numbers cannot be turned so, as where a tensor is viewed as another type
+        return found
+
+    def _by_root(self, met: list[Any]) -> Iterator[tuple[Weights | Weighed, Known]]:
+        """The labels of some tensors; of patterns each softmax's by themselves. Nothing where they do not fit."""
+        tags = [tag for _, tag in met]
+        if all(isinstance(tag, Weighed) for tag in tags):
+            of = tuple(dict.fromkeys(each for tag in tags for each in tag.of))
+            yield replace(tags[0], of=of), {id(tensor): tag.labels for tensor, tag in met}
+        elif not all(isinstance(tag, Weights) for tag in tags) or len({_stage(tag) for tag in tags}) > 1:
+            return
+        elif len(met) == 1:
+            for one in (tags[0], *tags[0].others):
+                yield one, {id(met[0][0]): self._labels(met[0][0], one)}
+        else:
+            each = [(tensor, one) for tensor, tag in met for one in (tag, *tag.others)]
+            for root in dict.fromkeys(one.root for _, one in each):
+                known = {id(tensor): torch.full(tensor.shape, NOTHING, device=tensor.device) for tensor, _ in met}
+                own = [(tensor, one) for tensor, one in each if one.root is root]
+                yield own[0][1], known | {id(tensor): self._labels(tensor, one) for tensor, one in own}
 
     def _labels(self, tensor: Tensor, tag: Weights | Weighed) -> Tensor:
         if tag.labels is not None:
@@ -504,7 +597,26 @@ class Following:
 
     def _tag(self, tensor: Tensor) -> Tag | None:
         kept = self.tags.get(id(tensor))
-        return kept[1] if kept is not None and kept[0]() is tensor else None
+        if kept is not None and kept[0]() is tensor:
+            tag = kept[1]
+            if not isinstance(tag, Fixed) or tag.version == version_of(tensor):
+                return tag
+        return None if tensor._base is None else self._tag_of_view(tensor, tensor._base)
+
+    def _tag_of_view(self, tensor: Tensor, whole: Tensor) -> Tag | None:
+        """What a view holds that was made before something was written into the tensor that it is a view of."""
+        kept = self.tags.get(id(whole))
+        tag = kept[1] if kept is not None and kept[0]() is whole and whole.dtype == tensor.dtype else None
+        if not isinstance(tag, Weights | Weighed):
+            return None
+
+        def part(labels: Tensor) -> Tensor:
+            return labels.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset() - whole.storage_offset())
+
+        each = [tag, *tag.others] if isinstance(tag, Weights) else [tag]
+        if any(one.labels is None or one.labels.stride() != whole.stride() for one in each):
+            return None
+        return _together([(one, part(one.labels)) for one in each if one.labels is not None])
 
     def _keep(self, tensor: Any, tag: Tag) -> None:
         if not isinstance(tensor, Tensor):
@@ -522,6 +634,39 @@ def _tensors(args: Sequence[Any], named: Mapping[str, Any]) -> Iterator[Tensor]:
             yield value
         elif isinstance(value, list | tuple):
             yield from (each for each in value if isinstance(each, Tensor))
+
+
+def version_of(tensor: Tensor) -> int:
+    """A number that later work in place raises; 0 of a tensor made in `torch.inference_mode`, where none is counted."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _stage(tag: Tag) -> tuple[bool, ...]:
+    """What has to be the same of two softmaxes that are parts of one pattern."""
+    return (tag.logarithm, tag.exponential, tag.divided) if isinstance(tag, Weights) else ()
+
+
+def _labelled(value: Any, known: Known, joins: bool) -> Any:
+    """What a function is given, with labels in place of tensors; NOTHING in place of others' where it joins them."""
+    if isinstance(value, Tensor):
+        other = torch.full_like(value, NOTHING, dtype=torch.long) if joins and value.is_floating_point() else value
+        return known.get(id(value), other)
+    if isinstance(value, dict):
+        return {name: _labelled(each, known, joins) for name, each in value.items()}
+    return type(value)(_labelled(each, known, joins) for each in value) if type(value) in (list, tuple) else value
+
+
+def _together(found: list[tuple[Weights | Weighed, Tensor]]) -> Weights | Weighed | None:
+    """What a tensor holds of what was followed, of which each has its labels there."""
+    if len(found) > 1:
+        found = [(one, places) for one, places in found if bool((places != NOTHING).any())]
+    if not found:
+        return None
+    (first, places), *rest = found
+    if isinstance(first, Weighed):
+        return replace(first, labels=places)
+    others = tuple(replace(one, labels=places, others=()) for one, places in rest if isinstance(one, Weights))
+    return replace(first, labels=places, others=others)
 
 
 def _moves(function: Function) -> bool:
@@ -562,13 +707,19 @@ EXPONENTIALS = frozenset({torch.exp, Tensor.exp, Tensor.exp_, torch.exp2, Tensor
 TIMES = frozenset({torch.mul, torch.multiply, Tensor.mul, Tensor.multiply, Tensor.__mul__, Tensor.__rmul__})
 SUMS = frozenset({torch.sum, Tensor.sum})
 SWALLOW = {
-    "baddbmm": "torch.baddbmm", "addbmm": "torch.addbmm", "addmm": "torch.addmm", "addmv": "torch.addmv",
-    "multi_dot": "torch.linalg.multi_dot", "linalg_multi_dot": "torch.linalg.multi_dot", "chain_matmul": "chain_matmul",
-    "einsum": "an einsum of three", "scatter": "scatter", "scatter_": "scatter", "index_put_": "index_put",
-    "__setitem__": "a part of another tensor", "conv1d": "a convolution", "conv2d": "a convolution",
+    "scatter": "scatter", "scatter_": "scatter", "scatter_add": "scatter_add", "scatter_add_": "scatter_add",
+    "scatter_reduce": "scatter_reduce", "scatter_reduce_": "scatter_reduce", "index_add": "index_add",
+    "index_add_": "index_add", "index_put": "index_put", "index_put_": "index_put",
+    "__setitem__": "a part of another tensor",
+    "conv1d": "a convolution", "conv2d": "a convolution", "conv3d": "a convolution",
 }  # fmt: skip
-"""Functions that a pattern is not followed into, and what they are called."""
-CONVOLUTIONS = frozenset({"conv1d", "conv2d"})
+"""Functions that a pattern may not be followed into, and what they are called."""
+WRITES = frozenset({
+    "__setitem__", "copy_", "index_put", "index_put_", "index_copy", "index_copy_", "scatter", "scatter_",
+    "slice_scatter", "select_scatter", "diagonal_scatter", "masked_scatter", "masked_scatter_",
+})  # fmt: skip
+"""Functions that write numbers into a tensor as they are."""
+CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d"})
 """They mix heads where they leave the shape."""
 SWALLOWED = "what a softmax in it gives goes into {}, and is not followed there"
 DIVISIONS = frozenset({

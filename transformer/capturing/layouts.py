@@ -134,10 +134,9 @@ def _feeders(weighing: Weighing, weighings: Sequence[Weighing]) -> list[Weighing
     return [each for each in weighings if weighing in each.fed]
 
 
-def _without(weighing: Weighing, problem: str) -> Layout:
-    return Layout(
-        (weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, weighing.has_queries or weighing.is_of_pairs
-    )
+def _without(weighing: Weighing, problem: str, *, is_attention: bool = False) -> Layout:
+    is_attention = is_attention or weighing.has_queries or weighing.is_of_pairs
+    return Layout((weighing,), ((),), np.zeros((0, 0, 2), dtype=int), problem, is_attention)
 
 
 class _Origins:
@@ -171,6 +170,24 @@ class _Origins:
             moving = {letter for letter, at in where.items() if (at[first] != at[first][0]).any()}
             found.append(moving | ({PART} if not first.all() else set()))
         return found
+
+    def split(self, letter: int, axes: Sequence[int]) -> bool:
+        """Read an axis of the patterns that holds heads and queries as two, if its queries lie along one of `axes`."""
+        place = self._first()
+        assert place is not None
+        for axis in axes:
+            owners, where = self.decoded(
+                self.labels[tuple(slice(None) if one == axis else at for one, at in enumerate(place))]
+            )
+            at, many = where[letter], self.weighing.sizes[letter]
+            if len(at) != self.labels.shape[axis] or many % len(at) or (owners != owners[0]).any():
+                continue
+            step, heads = int(at[1] - at[0]) if len(at) > 1 else 0, many // len(at)
+            if step in (1, heads) and np.array_equal(at, at[0] + step * np.arange(len(at))):
+                for each in [one for one, alike in zip(self.weighings, self.alike, strict=True) if alike]:
+                    each.split(letter, (heads, len(at)) if step == 1 else (len(at), heads))
+                return True
+        return False
 
     def table(self, rows: Tensor, groups: Letters) -> tuple[list[int], np.ndarray] | None:
         """The weighings in rows of labels, and [row, head, 2]: which of them, which group; None where rows differ."""
@@ -240,14 +257,21 @@ def _read(
     positions = {axis for axis in axes if axis not in channels and varies[axis] & alone}
     if len(positions) > 1 and labels.shape[min(positions)] in {shape[0] for shape in batches if shape}:
         positions -= {min(positions)}  # its sequences share their values
-    if any(varies[axis] & varies[other] & alone for axis in positions for other in channels):
-        return _without(weighing, UNREAD)  # heads and queries are one axis of the pattern
+    folded = {each for axis in positions for other in channels for each in varies[axis] & varies[other] & alone}
+    if folded:  # heads and queries are one axis of the pattern
+        if not origins.split(folded.pop(), sorted(positions)):
+            return _without(weighing, UNREAD)
+        return _read(labels, by_weights, weighing, weighings, batches, loose=loose)
     if any(varies[axis] - alone for axis in positions):
         turns = all(varies[axis] - alone <= {PART} for axis in positions)
         return _without(weighing, IN_TURNS if turns else IN_BLOCKS)
     rest = [axis for axis in axes if axis not in channels | positions]
     others = {letter for axis in (*channels, *rest) for letter in varies[axis]}
     queries = tuple(letter for letter in weighing.own if letter in alone and letter not in others)
+    if not loose and weighing.root is not None and not weighing.has_queries:
+        along = [labels.shape[axis] for axis in rest if PART in varies[axis]]
+        if any(size not in {shape[0] for shape in batches if shape} for size in along):
+            return _without(weighing, IN_TURNS, is_attention=True)
 
     picked = labels[tuple(0 if axis in positions else slice(None) for axis in axes)]
     left = [axis for axis in axes if axis not in positions]
@@ -273,7 +297,7 @@ def _read(
     batch, after = found.shape[0], bool(positions) and bool(rest) and min(rest) > min(positions)
     given = {size for shape in batches for size in shape[: 1 + after]}
     problem = ""
-    if any(varies[axis] & alone and not varies[axis] & free for axis in summed):
+    if any(varies[axis] & alone for axis in summed) and not any(varies[axis] & free for axis in summed):
         problem = FEATURES
     elif (not queries or (weighing.root is not None and not weighing.has_queries)) and sum(
         each > 1 for each in sizes

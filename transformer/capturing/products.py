@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn import functional
 
 Letters = tuple[int, ...]
+Call = Callable[..., Tensor]
+"""Called with a function and what it is given."""
 ALONE = -1
 """In place of a letter: this axis has one place only, and is spread over the other operand's."""
 
@@ -59,9 +61,77 @@ def product(function: Callable[..., Any], args: Sequence[Any], named: Mapping[st
         return Product((one, other), ((*first, inner), (*second, inner)), (*first, *second))
     if function is torch.tensordot:
         return _tensordot(*args, **named)
+    if function in ADDS_TO_MATMUL and len(args) == 3:
+        return _matmul(args[1], args[2])
     if function is torch.einsum and args and isinstance(args[0], str):
         return _einsum(args[0], args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:])
     return None
+
+
+def take_apart(
+    function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], first: Tensor, call: Call
+) -> Tensor | None:
+    """The result of a product that adds something, or has more than two operands, made by `call` of simpler functions.
+
+    `first` is the operand that the others are multiplied with one after the other. The result is the same to rounding.
+    None where the function is no such product, or is asked in a way that is not read.
+    """
+    name = getattr(function, "__name__", "")
+    tensors = [*args, *(each for key, each in named.items() if isinstance(each, Tensor) and key != "out")]
+    if name.removesuffix("_") in ADDED_TO and len(tensors) == 3:
+        added, one, other = tensors
+        result = call(torch.matmul, one, other)
+        if name.startswith("addbmm"):
+            result = call(torch.sum, result, 0)
+        if named.get("alpha", 1) != 1:
+            result = call(torch.mul, result, named["alpha"])
+        if named.get("beta", 1) != 0:
+            result = call(torch.add, result, added, alpha=named.get("beta", 1))
+        into = added if name.endswith("_") else named.get("out")
+        return result if into is None else call(Tensor.copy_, into, result)
+    if name in ("multi_dot", "linalg_multi_dot", "chain_matmul"):
+        operands = args[0] if isinstance(args[0], list | tuple) else args
+        result = operands[0]
+        for each in operands[1:]:
+            result = call(torch.matmul, result, each)
+        return result
+    if function is torch.einsum and args and isinstance(args[0], str):
+        operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
+        return _one_after_the_other(args[0].replace(" ", ""), list(operands), first, call)
+    return None
+
+
+def _one_after_the_other(equation: str, operands: list[Any], first: Tensor, call: Call) -> Tensor | None:
+    """An einsum of three operands or more: `first` by the one that it is summed with, then the next; of one, turned."""
+    left, arrow, wanted = equation.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        wanted = "..." * ("..." in left) + "".join(
+            sorted(each for each in set(left) - {",", "."} if left.count(each) == 1)
+        )
+    if len(operands) == 1:
+        turned = sorted(wanted) == sorted(left) and len(set(left)) == len(left) and "." not in left
+        return call(Tensor.permute, operands[0], [left.index(each) for each in wanted]) if turned else None
+    if len(operands) == 2:
+        return None
+    at = next(number for number, each in enumerate(operands) if each is first)
+    term, result = terms.pop(at), operands.pop(at)
+    while terms:
+        shared = [
+            any(
+                letter in other and letter not in "." + wanted + "".join(terms[:one] + terms[one + 1 :])
+                for letter in term
+            )
+            for one, other in enumerate(terms)
+        ]
+        one = shared.index(True) if True in shared else 0
+        other, operand = terms.pop(one), operands.pop(one)
+        left_over = wanted + "".join(terms)
+        kept = "".join(each for each in dict.fromkeys(term + other) if each != "." and each in left_over)
+        into = wanted if not terms else "..." * ("..." in term + other) + kept
+        result = call(torch.einsum, f"{term},{other}->{into}", result, operand)
+        term = into
+    return result
 
 
 def spread(one: Tensor, other: Tensor) -> tuple[Letters, Letters, Letters]:
@@ -145,3 +215,9 @@ MATMULS = frozenset({
     torch.matmul, torch.bmm, torch.mm, torch.mv,
     Tensor.matmul, Tensor.bmm, Tensor.mm, Tensor.mv, Tensor.__matmul__, Tensor.__rmatmul__,
 })  # fmt: skip
+ADDED_TO = frozenset({"baddbmm", "addbmm", "addmm", "addmv"})
+"""Functions that add a product to what they are given first."""
+ADDS_TO_MATMUL = frozenset({
+    torch.baddbmm, torch.addmm, torch.addmv, Tensor.baddbmm, Tensor.addmm, Tensor.addmv,
+})  # fmt: skip
+"""Of these the ones that sum over nothing but what a matrix product sums over."""

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer.capturing.following import NOTHING, Weighing, sums_to_one
+from transformer.capturing.following import NOTHING, Weighing, sums_to_one, version_of
 from transformer.capturing.layouts import Layout
 
 FORBIDDEN = -9000.0
@@ -40,9 +40,9 @@ def _matrices(layout: Layout, number: int, part: Weighing) -> dict[str, Tensor]:
         if kind in ("scores", "mask"):
             found[kind] = layout.matrices(number, tensor, letters, queries, keys)
         else:
-            rows, place = (queries, letters[-2]) if kind == "query" else (keys, letters[-1])
-            sizes = {**part.sizes, ALL: tensor.shape[-1]}
-            found[kind] = layout.matrices(number, tensor, (*letters[:-2], place, ALL), rows, (ALL,), sizes)
+            sizes, in_front = {**part.sizes, ALL: tensor.shape[-1]}, tensor.dim() - 2
+            rows, own = (queries, letters[:-1]) if kind == "query" else (keys, (*letters[:in_front], letters[-1]))
+            found[kind] = layout.matrices(number, tensor, (*own, ALL), rows, (ALL,), sizes)
     if (scores := _scores(part)) is not None:
         scores = layout.matrices(number, scores, letters, queries, keys)
         found["scores"] = scores
@@ -61,7 +61,7 @@ ALL = -2
 def _scores(part: Weighing) -> Tensor | None:
     """What softmax was given, laid out as the pattern is; None where it was changed since, or does not fit."""
     root = part.root
-    if root is None or part.mixed or part.others or root.scores._version != root.version:
+    if root is None or part.mixed or part.others or version_of(root.scores) != root.version:
         return None
     if part.labels is None:
         return root.scores.detach() if root.scores.shape == part.pattern.shape else None
@@ -75,7 +75,7 @@ def lost_to(part: Weighing, weighings: Sequence[Weighing]) -> str:
     root = part.root
     if root is None:
         return ""
-    if part.others:
+    if any(_meet(one.labels, part.labels) for one in part.others):
         return ADDED
     if part.mixed:
         return MIXED
@@ -93,6 +93,11 @@ def lost_to(part: Weighing, weighings: Sequence[Weighing]) -> str:
         return CHANGED
     which = "a column that belongs" if lost == 1 else f"{lost} columns that belong"
     return f"the rest goes to {which} to no value, as to a sink"
+
+
+def _meet(one: Tensor | None, other: Tensor | None) -> bool:
+    """Do two softmaxes meet in one place of a pattern, by their labels? They do not where each has rows of its own."""
+    return one is None or other is None or bool(((one != NOTHING) & (other != NOTHING)).any())
 
 
 def remarks_on(pattern: Float[Tensor, "batch head query key"], why: str) -> Iterator[str]:

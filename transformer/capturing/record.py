@@ -119,6 +119,13 @@ class Notes:
         self.names = {id(module): name for name, module in self.modules.items()}
         self.batches = batches
         """The first two sizes of each tensor that the model is given."""
+        self.differentiates = False
+        """Does the model ask for gradients in its forward pass?"""
+        self.restart()
+        self.paused = False
+
+    def restart(self) -> None:
+        """Forget what was seen: the pass begins."""
         self.written: list[Written | Weighing] = []
         """In order of the calls; what is followed is laid out at the end."""
         self.calls: Counter[str] = Counter()
@@ -130,7 +137,6 @@ class Notes:
         """Of what was followed, once the pass is over."""
         self.twins: list[Layout] = []
         """What patterns that are shown weigh besides."""
-        self.paused = False
 
     @contextmanager
     def pause(self) -> Iterator[None]:

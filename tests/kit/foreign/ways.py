@@ -16,6 +16,9 @@ D_HEAD = WIDTH // HEADS
 class Way(nn.Module):
     """Multi-head attention; each way is another `forward`."""
 
+    exact = True
+    """Is what it returns the same to the bit when it is looked at?"""
+
     def __init__(self) -> None:
         super().__init__()
         self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
@@ -256,8 +259,107 @@ class NothingAfterwards(Way):
         return (weigh(query, key) @ value).transpose(1, 2).flatten(2)
 
 
+class AddedToNothing(FoldedIntoTheBatch):
+    exact = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        query, key, value = (each.reshape(batch * HEADS, length, -1) for each in self.by_head(x))
+        z = torch.baddbmm(x.new_empty(1, 1, 1), weigh(query, key), value, beta=0, alpha=1)
+        return self.join(z.view(batch, HEADS, length, -1))
+
+
+class OneEinsum(Way):
+    """Values and W_O in one einsum of three."""
+
+    exact = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        by_head = self.o.weight.T.unflatten(0, (HEADS, -1))
+        return torch.einsum("hdo,...hkd,bhqk->bqo", by_head, value, weigh(query, key)) + self.o.bias
+
+
+class OneInputWeighed(Way):
+    """Every head weighs the input itself, and reads it by weights of its own, in one einsum of three."""
+
+    exact = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, _ = self.by_head(x)
+        by_head = self.o.weight.view(WIDTH, HEADS, -1).permute(1, 2, 0).repeat(1, HEADS, 1)
+        return torch.einsum("bhqk,bkd,hdo->bqo", weigh(query, key), x, by_head) + self.o.bias
+
+
+class PatternsStacked(Way):
+    def pattern(self, x: Tensor) -> Tensor:
+        query, key, _ = self.by_head(x)
+        return torch.stack([weigh(query[:, head], key[:, head]) for head in range(HEADS)], dim=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.join(self.pattern(x) @ self.by_head(x)[2])
+
+
+class PatternsWritten(PatternsStacked):
+    def pattern(self, x: Tensor) -> Tensor:
+        query, key, _ = self.by_head(x)
+        pattern = x.new_zeros(LENGTH, LENGTH, len(x), HEADS).permute(2, 3, 0, 1)
+        for head in range(HEADS):
+            pattern[:, head] = weigh(query[:, head], key[:, head])
+        return pattern
+
+
+class ResultsWritten(Way):
+    def forward(self, x: Tensor) -> Tensor:
+        (query, key, value), z = self.by_head(x), torch.empty_like(x)
+        for head in range(HEADS):
+            z[..., head * D_HEAD : (head + 1) * D_HEAD].copy_(weigh(query[:, head], key[:, head]) @ value[:, head])
+        return self.o(z)
+
+
+class ValuesWritten(Way):
+    """Values lie in a cache that is longer than the sequence."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        cache = x.new_zeros(len(x), HEADS, 2 * LENGTH, D_HEAD)
+        cache[:, :, :LENGTH] = value
+        return self.join(weigh(query, key) @ cache[:, :, :LENGTH])
+
+
+class HeadsInTheQueries(Way):
+    """Two heads share their keys, and stand behind each other in the axis of queries."""
+
+    groups = 2
+
+    def expected(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        query, key, _ = self.by_head(x)
+        scores = query @ key[:, : self.groups].repeat_interleave(HEADS // self.groups, 1).transpose(2, 3)
+        scores = scores / math.sqrt(D_HEAD)
+        return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.by_head(x)
+        folded = query.unflatten(1, (self.groups, -1)).flatten(2, 3)
+        z = weigh(folded, key[:, : self.groups]) @ value[:, : self.groups]
+        return self.join(z.view(query.shape))
+
+
+class QueriesOfHeadsFused(HeadsInTheQueries):
+    """All heads of a position behind each other, by a fused kernel."""
+
+    groups = 1
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value = self.parts(x)
+        z = functional.scaled_dot_product_attention(query.flatten(1, 2), key[:, :, 0], value[:, :, 0])
+        return self.o(z.view(x.shape))
+
+
 WAYS: tuple[Callable[[], Way], ...] = (
     FoldedIntoTheBatch, FoldedAndBack, HeadsBeforeTheBatch, FoldedFused, FiveAxesFused, HeadsLast, Dots, PositionsFirst,
     NoBatch, NoBatchFused, HeadByHead, SequenceBySequence, ModuleByModule, ProductThenSum, ValuesFirst,
     ExponentialOverSum, DividedAfterwards, LogarithmAndBack, NormedAndGated, ChangedAfterwards, NothingAfterwards,
+    AddedToNothing, OneEinsum, OneInputWeighed, PatternsStacked, PatternsWritten, ResultsWritten, ValuesWritten,
+    HeadsInTheQueries, QueriesOfHeadsFused,
 )  # fmt: skip
