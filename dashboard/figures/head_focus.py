@@ -28,6 +28,8 @@ STANDOFF = 4
 """Pixels between a label and what it names."""
 ARCS, LETTERS = 90, 8
 """Pixels between the two columns of tokens, at least, and letters that are written of each."""
+NOTE = 13
+"""Pixels of the letters above and below a panel."""
 BAR = 36
 """Pixels of a scale from end to end."""
 FEW = 0.5
@@ -300,7 +302,7 @@ def _arcs(
         traces=[empty | {"yaxis": y}, empty | {"yaxis": f"y{number + 1}"}],
         annotations=[_heading(count, str(number), "left"), _heading("Key", str(number), "right")],
         shapes=shapes,
-        left=max(_beside(down), _beside(across)),
+        left=max(_beside(down), _beside(across), math.ceil(breadth(count, NOTE) / 2)),
     )
 
 
@@ -454,9 +456,9 @@ def _under(axis: dict[str, Any]) -> int:
 
 def _title(text: str, n: str, room: float = math.inf) -> dict[str, Any]:
     """The name of a panel above its left corner: what it adds after a colon, and its middle, where there is room."""
-    shown = text if breadth(text, 13) <= room else text.split(": ")[0]
+    shown = text if breadth(text, NOTE) <= room else text.split(": ")[0]
     # `breadth` is rather too large, so the middle goes only where the name is sure to reach the scale.
-    long = (most for most in range(len(shown), 8, -1) if 0.8 * breadth(elided(shown, most), 13) <= room + GAP)
+    long = (most for most in range(len(shown), 8, -1) if 0.8 * breadth(elided(shown, most), NOTE) <= room + GAP)
     shown = elided(shown, next(long, 8))
     return {**_note_above(n), "text": f"<b>{lowered(shown)}</b>", "x": 0, "xanchor": "left"}
 
@@ -476,7 +478,7 @@ def _heading(text: str, n: str, side: str) -> dict[str, Any]:
 
 def _note_above(n: str) -> dict[str, Any]:
     place = {"xref": f"x{n} domain", "yref": f"y{n} domain", "y": 1, "yanchor": "middle", "yshift": HEADING / 2}
-    return {**place, "showarrow": False, "font": {"size": 13}}
+    return {**place, "showarrow": False, "font": {"size": NOTE}}
 
 
 def _scale(low: float, high: float, palette: Palette) -> dict[str, Any]:

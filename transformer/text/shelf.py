@@ -48,7 +48,7 @@ def decoded(content: bytes, name: str) -> str:
     """A file's text, with line ends as they are in Python. Raises TextError, with a sentence, for what is none."""
     name = shortened(name)
     if len(content) > LARGEST:
-        raise TextError(_too_large(name, len(content)))
+        raise TextError(_too_large(name))
     if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TextError(f"{name} is not a text: it holds binary data")
     try:
@@ -72,7 +72,7 @@ def put(name: str, content: bytes) -> str:
         if there + len(encoded) > TOGETHER:
             raise TextError(
                 f"the texts here may have {TOGETHER // 2**20} MB together, and with {shortened(name)} they would have "
-                f"{(there + len(encoded)) / 2**20:.1f}: remove one first"
+                "more: remove one first"
             )
         folder().mkdir(parents=True, exist_ok=True)
         sweep(folder())
@@ -116,7 +116,7 @@ def take(path: Path, name: str = "") -> str:
     except OSError as error:
         raise TextError(f"{shortened(str(path))} cannot be read: {reason(error)}") from None
     if size > LARGEST:
-        raise TextError(_too_large(shortened(path.name), size))
+        raise TextError(_too_large(shortened(path.name)))
     return put(name or path.name, content)
 
 
@@ -270,5 +270,5 @@ def _missing(key: str) -> str:
     return f"the text {shortened(key) or '(none)'} is not here: name a file with --text, or choose one that is here"
 
 
-def _too_large(name: str, size: int) -> str:
-    return f"{name} has {size / 2**20:.1f} MB, and a text may have {LARGEST // 2**20}"
+def _too_large(name: str) -> str:
+    return f"{name} is larger than {LARGEST // 2**20} MB, the most that a text may have"

@@ -137,7 +137,7 @@ def test_any_file_is_a_text(cache: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["corpus", "shakespeare", "--file", "nothing.txt"], "there is no file nothing.txt"),
         (["corpus", "--file", "latin.txt"], "give the text a name"),
         (["corpus", "latin.txt"], "latin.txt is not encoded in UTF-8 (byte 5): save it as UTF-8 first"),
-        (["corpus", "large.txt"], "large.txt has 20.0 MB, and a text may have 20"),
+        (["corpus", "large.txt"], "large.txt is larger than 20 MB, the most that a text may have"),
         (["corpus", "."], "there is no text '.'"),
         (["train", "--task", "text", "--out", "out"], "which text? Say --text shakespeare, or name a file"),
         (["train", "--task", "text", "--text", "shakespeare", "--out", "out"], f"`{program()} corpus shakes"),

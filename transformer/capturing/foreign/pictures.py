@@ -125,7 +125,7 @@ def _opened(content: bytes) -> Image:
     from PIL import Image, ImageOps
 
     if len(content) > MOST_BYTES:
-        raise ForeignError(f"The picture has {len(content) / 2**20:.0f} MB, and at most {MOST_BYTES // 2**20} fit.")
+        raise ForeignError(f"The picture is larger than {MOST_BYTES // 2**20} MB, the most that is read.")
     try:
         image = Image.open(io.BytesIO(content), formats=("PNG", "JPEG"))
         if image.width * image.height <= MOST_PIXELS:
