@@ -601,7 +601,7 @@ class Following:
             tag = kept[1]
             if not isinstance(tag, Fixed) or tag.version == version_of(tensor):
                 return tag
-        return None if tensor._base is None else self._tag_of_view(tensor, tensor._base)
+        return self._tag_of_view(tensor, tensor._base) if self.written and tensor._base is not None else None
 
     def _tag_of_view(self, tensor: Tensor, whole: Tensor) -> Tag | None:
         """What a view holds that was made before something was written into the tensor that it is a view of."""
