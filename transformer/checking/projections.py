@@ -113,10 +113,10 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
                 parts.append((step.parameter, value))
         elif n_heads > 1 and source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
-        elif parts:
+        elif parts and value is not None and value.shape == x.shape:
             before, after = _rows(source, x, n_heads), value
             break
-    if before is None or after is None or before.shape[:2] != x.shape[:2] or after.shape != x.shape:
+    if before is None or before.shape[:2] != x.shape[:2]:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
 
@@ -193,7 +193,7 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         return
     if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
         return  # more weights than a layer's results tell
-    if next(_triples(p), None) is None:
+    if next(triples(p), None) is None:
         return  # so many heads cannot have these layers
     encodings = tuple(_encodings(p, n_ctx))
     # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
@@ -202,7 +202,7 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
     if p.before is not None and p.after is not None:
         last = _layer(p.before, p.after)
     for arrangement, arrange, arrange_last in _arrangements(p):
-        for packing, triple in _triples(layers):
+        for packing, triple in triples(layers):
             beside: MultiHeadAttention | None = None
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
                 parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
@@ -275,17 +275,6 @@ def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEnco
     yield "A bias by distance is added to the scores (ALiBi).", ENCODINGS["alibi"](**shape)
 
 
-class AddedBias(PositionalEncoding):
-    """A bias [head, query, key] that is added to the scores, as it was read off them, for this length alone."""
-
-    def __init__(self, bias: Tensor, d_model: int) -> None:
-        super().__init__(n_ctx=bias.shape[-1], d_model=d_model, n_heads=len(bias))
-        self.added = bias
-
-    def bias(self, n_queries, n_keys):
-        return self.added
-
-
 class _Halves(PositionalEncoding):
     """Rotary positions as in Llama: a pair is a dimension of the first half and one of the second."""
 
@@ -298,7 +287,7 @@ class _Halves(PositionalEncoding):
         return turned.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
 
 
-def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
+def triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
     """Queries, keys and values among the projections, with words for how they are packed."""
     values, widths = [value for _, value in p.parts], [value.shape[-1] for _, value in p.parts]
     letters = [_letter(name) for name, _ in p.parts]
