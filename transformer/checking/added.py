@@ -6,15 +6,16 @@ over. Tensors are [batch, head, position, d_head].
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from transformer.checking.around import EPSILONS
-from transformer.checking.findings import same
+from transformer.checking.findings import TOLERANCE, same
 
 BATCH, HEAD, POSITION, D = range(4)
 
@@ -61,25 +62,38 @@ NORMS: dict[str, tuple[tuple[int, ...], str]] = {
     " over the batch": ((BATCH,), "normalised over the sequences of the batch"),
 }
 """The axes over which a norm may run, and what is wrong with those over which it should not."""
+FEW, ROUGH = 5, 0.02
+"""Sequences on which each norm is tried first, and the share by which it may be off there."""
 LAYER_NORM, RMS_NORM, LENGTH_ONE = "LayerNorm", "RMSNorm", "length 1"
 
 
 def _normalised(given: Tensor, made: Tensor, weights: Sequence[Tensor]) -> Change | None:
     """Normalised, with a gain and a bias for each number."""
-    for where, (axes, fault) in NORMS.items():
-        for name, epsilon in ((name, each) for name in (LAYER_NORM, RMS_NORM) for each in EPSILONS):
-            centred = given - given.mean(axes, keepdim=True) if name == LAYER_NORM else given
-            plain = centred / (centred.pow(2).mean(axes, keepdim=True) + epsilon).sqrt()
-            gain, bias = _affine(plain, made)
-            size = gain.abs().mean().clamp(min=1e-9)
-            if not same((gain * plain + bias) / size, made / size):
+    for (where, (axes, fault)), name in itertools.product(NORMS.items(), (LAYER_NORM, RMS_NORM)):
+        width = math.prod(given.shape[axis] for axis in axes)
+        if width == 1 or _fits(given[:FEW], made[:FEW], axes, name, 0.0, ROUGH) is None:
+            continue
+        for epsilon in EPSILONS:
+            if (gain := _fits(given, made, axes, name, epsilon, TOLERANCE[torch.float32])) is None:
                 continue
             factor, exact = _factor(gain, weights)
-            width = math.prod(given.shape[axis] for axis in axes)
-            if name == RMS_NORM and width > 1 and math.isclose(factor, width**-0.5, rel_tol=0.2):
+            if name == RMS_NORM and math.isclose(factor, width**-0.5, rel_tol=0.2):
                 name = LENGTH_ONE
             return Change(f"normalised ({name}{where})", factor, exact, name, fault=fault)
     return None
+
+
+def _fits(
+    given: Tensor, made: Tensor, axes: tuple[int, ...], name: str, epsilon: float, tolerance: float
+) -> Tensor | None:
+    """The gain with which a norm makes one of the other; None where it does not, up to a share of its size."""
+    if BATCH in axes and len(given) == FEW:
+        return torch.ones(1)  # of the whole batch it is told
+    centred = given - given.mean(axes, keepdim=True) if name == LAYER_NORM else given
+    plain = centred / (centred.pow(2).mean(axes, keepdim=True) + epsilon).sqrt()
+    gain, bias = _affine(plain, made)
+    size = gain.abs().mean().clamp(min=1e-9)
+    return gain if float((gain * plain + bias - made).abs().max() / size) <= tolerance * 3 else None
 
 
 def _affine(plain: Tensor, made: Tensor) -> tuple[Tensor, Tensor]:
@@ -150,18 +164,17 @@ def find_change(given: Tensor, made: Tensor, between: Sequence[Tensor], weights:
         if (found := way(given, made, weights)) is not None:
             return found
     for middle in (each.double() for each in between):
-        for first, second in ((_normalised, _turned), (_turned, _normalised)):
-            one = first(given, middle, weights)
-            two = None if one is None else second(middle, made, weights)
-            if one is not None and two is not None:
-                return Change(
-                    f"{one.words} and {two.words}",
-                    one.factor * two.factor,
-                    one.exact and two.exact,
-                    one.norm or two.norm,
-                    two.turns if one.turns is None else one.turns,
-                    one.fault or two.fault,
-                )
+        if same(middle, given):
+            break  # what is older made the projection
+        if (turn := _turned(middle, made, weights)) is not None:
+            norm = _normalised(given, middle, weights)
+        elif (turn := _turned(given, middle, weights)) is not None:
+            norm = _normalised(middle, made, weights)
+        else:
+            continue
+        if norm is not None:
+            both = replace(norm, turns=turn.turns, factor=norm.factor * turn.factor, fault=norm.fault or turn.fault)
+            return replace(both, words=f"{norm.words} and {turn.words}")
     return None
 
 

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from transformer.checking.projections import LINEAR
-from transformer.checking.recording import Step
+from transformer.checking.recording import SCALED, WEIGHED, Step
 from transformer.checking.stages import orders
 
-FUSED = "scaled_dot_product_attention"
+PRODUCTS = (*LINEAR, SCALED, WEIGHED)
+"""Functions of which a product of two tensors comes."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +47,20 @@ def made_of_inputs(steps: Sequence[Step]) -> list[bool]:
 
 
 def find_operands(steps: Sequence[Step]) -> Operands | None:
-    """The operands of the only softmax in a recording; None where there is none, or several, or no product of two."""
-    places = [place for place, step in enumerate(steps) if step.name == "softmax"]
-    if len(places) != 1 or not sources_of(steps[places[0]]):
+    """The operands of the first softmax in a recording; None where there is none, or no product of two before it."""
+    softmax = next((place for place, step in enumerate(steps) if step.name == "softmax"), None)
+    if softmax is None or not sources_of(steps[softmax]):
         return None
-    (softmax,) = places
     (scores, *_), fed = sources_of(steps[softmax]), made_of_inputs(steps)
-    fused = next((each for each in steps[softmax:] if each.name == FUSED), None)
-    if fused is not None:
-        three = sources_of(fused)[:3]
-        return Operands(*three, scores, softmax, ()) if len(three) == 3 else None
     between: list[int] = []
     product = None
     left = [scores]
     while left and product is None:
         place = left.pop(0)
         read = [each for each in sources_of(steps[place]) if fed[each]]
-        if steps[place].name in LINEAR and len(read) == 2:
+        if steps[place].name in PRODUCTS and len(read) == 2:
             product = read
+            between += [place] if steps[place].name == SCALED else []
         else:
             between.append(place)
             left += [each for each in read if each not in between]
@@ -72,7 +69,7 @@ def find_operands(steps: Sequence[Step]) -> Operands | None:
         read = sources_of(steps[place])
         if not after.intersection(read):
             continue
-        if steps[place].name not in LINEAR:
+        if steps[place].name not in PRODUCTS:
             after.add(place)
         elif others := [each for each in read if each not in after and fed[each]]:
             value = others[0]

@@ -80,7 +80,7 @@ def _begun(
         student.length, student.told_length = length, ours and "n_ctx" in roles
         try:
             made = bench.make(given)
-            student.parameters = made.parameters
+            student.parameters, student.windows = made.parameters, made.windows
             student.turns = any(map(TURNING.search, (described.name, *made.buffers, *student.positions)))
         except Refused as problem:
             if problem.fatal:

@@ -12,18 +12,19 @@ from transformer.checking.around import ATTENTION_ALONE, read_from
 from transformer.checking.conventions import MASK_FORMS
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, of_another_precision, repeats, same, share, unlike
-from transformer.checking.kinds.module.student import Student, causal
+from transformer.checking.kinds.module.student import BEYOND, Student, causal
 from transformer.checking.projections import (
     Hypothesis,
     layers_of,
 )
 from transformer.foundation.foreign import shortened
 from transformer.foundation.words import counted
+from transformer.positions import NO_POSITIONS
 
 
 def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, findings: Findings) -> None:
     def masked(batch: int, length: int) -> Tensor | None:
-        return None if seen is None else student.mask(batch, length)
+        return None if seen is None and not student.window else student.mask(batch, length)
 
     def case(batch: int, length: int, seed: int) -> None:
         if length > student.length and not student.told_length and _refused(student, batch, length, seed):
@@ -42,6 +43,8 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
 
     for shape in ((1, 5, 21), (2, 1, 22), (3, 17, 23)):
         case(*shape)
+    if (span := len(student.window)) > student.length and (reference is None or reference.positions is NO_POSITIONS):
+        case(1, span + BEYOND, 24)
     x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
     if student.crossed and reference is not None and (seen is None or "mask" in student.places):
         _crossed(student, reference, x, findings)

@@ -22,13 +22,13 @@ from transformer.checking.added import (
     trained_numbers,
     turned_alike,
 )
-from transformer.checking.around import ATTENTION_ALONE, Around, what_is_around
+from transformer.checking.around import Around, what_is_around
 from transformer.checking.faults import Refused
 from transformer.checking.findings import mistakes, same
 from transformer.checking.kinds.module.student import Student, causal, enough
 from transformer.checking.operands import Operands, before, find_operands, laid_out, made_of_inputs, sources_of
 from transformer.checking.projections import ADDING, LINEAR, Projections, follow, triples
-from transformer.checking.recording import Step
+from transformer.checking.recording import SCALED, Step
 from transformer.foundation.words import listed
 from transformer.mistakes import AttentionMistake
 
@@ -40,8 +40,9 @@ OFF = 0.2
 """By which share a scale may be off where gains of norms are in it that are not known exactly."""
 LENGTHS = (5, 17)
 """Positions with which it is tried as well."""
+BIASED = (*ADDING, SCALED)
+"""Steps that may add a bias to the scores."""
 NAMES = ("queries", "keys", "values")
-TILED = "repeats the shared keys as 0 1 0 1 …"
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,16 @@ class Found:
     tiled: tuple[bool | None, bool | None, bool | None]
     """Is one head repeated beside the others, and not beside itself? None where none is repeated."""
     packing: str = ""
+    swapped: bool = False
+    """Is what stands first in the product taken for the keys?"""
 
 
 @dataclass
 class Explained:
     """What is right about it and what is added, or what is wrong, or what is not known."""
 
+    added: bool = False
+    """Is anything added to attention?"""
     also: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     unknown: str = ""
@@ -113,50 +118,39 @@ def explain(
         for one in _held(found, projections, where, steps, x, output, seen, around):
             if not one.wrong and not one.unknown:
                 return one
-            explained.append(one)
+            explained += [] if found.swapped else [one]
     return next((each for each in explained if each.wrong), next(iter(explained), None))
 
 
 def _found(p: Projections, where: Operands, steps: Sequence[Step], weights: Sequence[Tensor]) -> Iterator[Found]:
     """Every way in which the operands are made of the projections: those first in which each has one of its own."""
     known: dict[tuple[int, int, bool], tuple[Tensor, Change, bool | None] | None] = {}
-    kept: list[Tensor] = []
     number: dict[int, int] = {}
-    later: list[Found] = []
-    for packing, triple in triples(p):
-        kept += triple
-        for block in triple:
-            number.setdefault(id(block), len(number))
-        for interleaved in (False, True):
+    kept = list(triples(p))
 
-            def made(place: int, block: Tensor, interleaved: bool = interleaved):  # type: ignore[no-untyped-def]
-                key = (place, number[id(block)], interleaved)
-                if key not in known:
-                    known[key] = _made_of(p, place, block, interleaved, steps, weights)
-                return known[key]
+    def found(places: tuple[int, int, int], blocks: Sequence[Tensor], interleaved: bool, packing: str) -> Found | None:
+        made = []
+        for place, block in zip(places, blocks, strict=True):
+            key = (place, number.setdefault(id(block), len(number)), interleaved)
+            if key not in known:
+                known[key] = _made_of(p, place, block, interleaved, steps, weights)
+            if (one := known[key]) is None:
+                return None
+            made.append((*one, key[1]))
+        operands, changes, tiled, numbers = zip(*made, strict=True)
+        return Found(operands, changes, numbers, tiled, packing, swapped=places[0] != where.query)
 
-            for query, key in ((where.query, where.key), (where.key, where.query)):
-                three = [made(place, block) for place, block in zip((query, key, where.value), triple, strict=True)]
-                if all(three):
-                    yield Found(
-                        *zip(*((a, b) for a, b, _ in three), strict=True),
-                        tuple(number[id(b)] for b in triple),
-                        tuple(c for *_, c in three),
-                        packing,
-                    )  # type: ignore[misc, arg-type]
-            for blocks in itertools.product(triple, repeat=3):
-                if len({id(each) for each in blocks}) < 3 and not later:
-                    three = [made(a, b) for a, b in zip((where.query, where.key, where.value), blocks, strict=True)]
-                    if all(three):
-                        later.append(
-                            Found(
-                                *zip(*((a, b) for a, b, _ in three), strict=True),
-                                tuple(number[id(b)] for b in blocks),
-                                tuple(c for *_, c in three),
-                                packing,
-                            )
-                        )  # type: ignore[misc, arg-type]
-    yield from later
+    orders = ((where.query, where.key, where.value), (where.key, where.query, where.value))
+    for (packing, triple), interleaved, places in itertools.product(kept, (False, True), orders):
+        if (one := found(places, triple, interleaved, packing)) is not None:
+            yield one
+    for packing, triple in kept[:1]:
+        for blocks in itertools.product(triple, repeat=3):
+            if (
+                len({id(each) for each in blocks}) == 2
+                and (one := found(orders[0], blocks, False, packing)) is not None
+            ):
+                yield one
 
 
 def _made_of(
@@ -228,6 +222,8 @@ def _judged(
     around: Around,
 ) -> Explained:
     explained = Explained(packing=found.packing)
+    changed = any(each.words or each.fault for each in found.changes)
+    explained.added = changed or bool(terms.words) or len(set(found.blocks)) < 3
     trained = _trained_between(where, steps)
     _judge_changes(found, explained)
     _judge_scale(found, terms, p.d_head, explained, trained)
@@ -291,16 +287,12 @@ def _judge_changes(found: Found, explained: Explained) -> None:
     query, key, value = found.changes
     for name, change in zip(NAMES, found.changes, strict=True):
         if change.fault:
-            explained.wrong.append(f"The {name} are {change.fault}; it should be {_should(change)}.")
+            should = "over the numbers of a head" if change.norm else "by each position"
+            explained.wrong.append(f"The {name} are {change.fault}; it should be {should}.")
     if len(set(found.blocks)) < 3:
-        same_as = {
-            (0, 1): "keys are made of what the queries are",
-            (0, 2): "values are made of what the queries are",
-            (1, 2): "values are made of what the keys are",
-        }
-        words = next(words for (a, b), words in same_as.items() if found.blocks[a] == found.blocks[b])
+        one, other = next(pair for pair in ((0, 1), (0, 2), (1, 2)) if found.blocks[pair[0]] == found.blocks[pair[1]])
         explained.wrong.append(
-            f"The {words} made of, and a projection is never read.".replace(" are made of, and", ", and")
+            f"The {NAMES[other]} are made of the projection of the {NAMES[one]}, and another projection is never read."
         )
     if found.tiled[1] is not None and found.tiled[1] != found.tiled[2]:
         explained.wrong.append(
@@ -330,10 +322,6 @@ def _judge_changes(found: Found, explained: Explained) -> None:
         ]
 
 
-def _should(change: Change) -> str:
-    return "over the numbers of a head" if change.norm else "by its position"
-
-
 def _is_one(terms: Terms, found: Found) -> bool:
     """Are scores not divided at all?"""
     total = float(terms.scale.mean()) * found.changes[0].factor * found.changes[1].factor
@@ -343,7 +331,7 @@ def _is_one(terms: Terms, found: Found) -> bool:
 def _judge_scale(found: Found, terms: Terms, d_head: int, explained: Explained, trained: Sequence[Step]) -> None:
     """Are scores divided by √d_head, or where both are of length 1, multiplied by a temperature?"""
     query, key, _ = found.changes
-    learned = any(step.name not in ADDING for step in trained)
+    learned = any(step.name not in BIASED for step in trained)
     if query.norm == key.norm == LENGTH_ONE:
         times = terms.scale * query.factor * key.factor * d_head
         if learned:
@@ -363,7 +351,7 @@ def _judge_scale(found: Found, terms: Terms, d_head: int, explained: Explained, 
     exact = query.exact and key.exact
     if math.isclose(total * math.sqrt(d_head), 1.0, rel_tol=1e-3 if exact else OFF):
         return
-    bias = terms.words and any(step.name in ADDING for step in trained)
+    bias = terms.words and any(step.name in BIASED for step in trained)
     if math.isclose(total, 1.0, rel_tol=1e-3):
         if bias and terms.words[0].startswith("a bias") and not query.norm:
             return
@@ -406,7 +394,7 @@ def _judge_terms(
     bias = [each for each in terms.words if each.startswith("a bias")]
     if bias and len(terms.words) == 1:
         shown = torch.ones_like(terms.added[0], dtype=torch.bool) if mask is None else mask[0].expand_as(terms.added[0])
-        is_trained = any(step.name in ADDING for step in trained)
+        is_trained = any(step.name in BIASED for step in trained)
         explained.bias = (terms.added[0].float(), shown, is_trained, scaled_by_root)
     else:
         explained.also.append(f"adds to the scores {listed(list(terms.words))}")
@@ -469,11 +457,12 @@ def explain_all(
         return None
     right = next((each for each in tried if not each[0].wrong and not each[0].unknown), None)
     found, around, many = right or next((each for each in tried if each[0].wrong), tried[0])
-    if right is None or not (found.also or found.bias):
+    if right is None:
         return found
 
     def again(words: str, given: Tensor, other: Tensor | None = None, name: str = "") -> None:
-        visible = None if seen is None or other is not None else student.mask(len(given), given.shape[1])
+        masks = (seen is not None or bool(student.window)) and other is None
+        visible = student.mask(len(given), given.shape[1]) if masks else None
         flags = {name: student.turn(other)} if name and other is not None else {}
         try:
             one = explain(student, given, visible, around, many, other, flags)

@@ -6,15 +6,13 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
-from transformer.attention import MultiHeadAttention
 from transformer.checking import stages
 from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
-from transformer.checking.kinds.module.explained import LOWEST, explain_all
+from transformer.checking.kinds.module.explained import LOWEST, Explained, explain, explain_all
 from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST, Student, causal
 from transformer.checking.laws import require_read_masks
 from transformer.checking.projections import (
@@ -68,6 +66,9 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
             wanted = [each for each in (output, read.after) if each is not None and same(few, each[:FEW])]
             attended = hypothesis.run(x, seen) if wanted else few
             if wanted and same(attended, output):
+                if hypothesis.positions is NO_POSITIONS and any(step.name in TURNED for step in answer.steps):
+                    turned = explain(student, x, seen, around, heads)
+                    findings.wrong += [] if turned is None else turned.wrong
                 return _agrees(hypothesis, x, seen, output, answer.steps, findings)
             if wanted and read.after is not None and same(attended, read.after):
                 return _agrees_inside(hypothesis, x, seen, output, answer.steps, findings)
@@ -77,12 +78,16 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
             "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
             "of attention were checked. Written as layers that are applied to x, they would decide it."
         )
-    elif _explained(student, x, seen, arounds, answer.steps, findings):
-        pass
     else:
-        inside = [] if after is None or same(after, output) else [after]
-        diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
-        _only_by_name(findings)
+        found = explain_all(student, x, seen, arounds, [HEADS] if student.counted else _heads(answer.steps, x))
+        if found is not None and (found.added or not (found.wrong or found.unknown)):
+            _say_explained(found, findings)
+        else:
+            inside = [] if after is None or same(after, output) else [after]
+            diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+            _only_by_name(findings)
+            if findings.undecided and found is not None and found.wrong:
+                _say_explained(found, findings)
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
@@ -101,19 +106,8 @@ def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[s
     return layers_of(steps, x, other, heads)
 
 
-def _explained(
-    student: Student,
-    x: Tensor,
-    seen: Tensor | None,
-    arounds: Sequence[Around],
-    steps: Sequence[Step],
-    findings: Findings,
-) -> bool:
-    """Is it attention to which something is added, or in which that is wrong? Says what; false where nothing is added."""
-    heads = [HEADS] if student.counted else _heads(steps, x)
-    found = explain_all(student, x, seen, arounds, heads)
-    if found is None or not (found.also or found.bias or found.wrong or found.unknown):
-        return False
+def _say_explained(found: Explained, findings: Findings) -> None:
+    """Say what is added to attention, or wrong with it."""
     findings.wrong += found.wrong
     findings.divergence = found.divergence
     findings.notes += found.refused
@@ -124,13 +118,9 @@ def _explained(
         bias, visible, trained, scaled = found.bias
         _say_bias(bias, visible, findings, trained=trained, scaled=scaled)
     also = [*found.also, *([f"has {listed(found.around)}"] if found.around else [])]
-    if also:
-        findings.conventions.append(
-            f"The attention is right; it also {listed(also)}." if not found.wrong else f"It {listed(also)}."
-        )
-    if not findings.wrong:
-        findings.undecided = found.unknown
-    return True
+    begin = "It" if findings.wrong or found.unknown else "The attention is right; it also"
+    findings.conventions += [f"{begin} {listed(also)}."] if also else []
+    findings.undecided = "" if findings.wrong else found.unknown
 
 
 def _say_bias(bias: Tensor, visible: Tensor, findings: Findings, *, trained: bool, scaled: bool) -> None:
