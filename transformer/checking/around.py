@@ -154,6 +154,11 @@ def read_from(source: Tensor, x: Tensor, other: Tensor) -> bool:
     return any(all(same(one, of) or any(_normalised(of, one)) for one, of in each) for each in pieces)
 
 
+def is_normalised(x: Tensor, made: Tensor) -> bool:
+    """Is one a norm of the other?"""
+    return any(_normalised(x, made))
+
+
 def norm_before(steps: Sequence[Step], x: Tensor) -> Around | None:
     """The norm by which x is read, where the first thing that a module does is to normalise it; else None."""
     for step in steps:

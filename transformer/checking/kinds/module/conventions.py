@@ -86,8 +86,9 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
         if student.told_window:
             laws.require_window(student.name, findings, reach)
         windowless = bool(reach.all()) or torch.equal(reach, ahead)
-        if windowless and laws.WINDOW.search(student.name) and not student.told_window:
-            _look_further(student, findings, ahead=not bool(reach.all()))
+        named = bool(laws.WINDOW.search(student.name))
+        if windowless and (named or student.windows) and not student.told_window:
+            _look_further(student, findings, ahead=not bool(reach.all()), named=named)
             if student.window:
                 findings.conventions.append(f"A window is built in: a token sees {_sees(student.window)}.")
                 return None if bool(reach.all()) else causal(len(x), student.length)
@@ -181,15 +182,15 @@ def _window(reach: Tensor) -> frozenset[int]:
     return seen if regular and (max(seen) == 0 or seen == frozenset(-each for each in seen)) else frozenset()
 
 
-def _look_further(student: Student, findings: Findings, *, ahead: bool) -> None:
-    """Set the window of code whose name says that it has one, and that hides nothing of a short sequence.
+def _look_further(student: Student, findings: Findings, *, ahead: bool, named: bool) -> None:
+    """Set the window of code that hides nothing of a short sequence, and say where it has none and is `named` so.
 
     It is looked for among more positions; where the code says how far it reaches, among a few more than that.
     """
-    named = {name: size for name, size in student.windows.items() if size + BEYOND <= LONG[-1]}
-    name, size = min(named.items(), key=lambda each: each[1], default=("", 0))
+    sizes = {name: size for name, size in student.windows.items() if size + BEYOND <= LONG[-1]}
+    name, size = min(sizes.items(), key=lambda each: each[1], default=("", 0))
     length = 0
-    for many in (size + BEYOND,) if named else LONG:
+    for many in (size + BEYOND,) if sizes else LONG:
         x = student.drawn(1, many, 43)
         other = x.clone()
         other[:, 0] = student.drawn(1, many, 44)[:, 0]
@@ -203,7 +204,9 @@ def _look_further(student: Student, findings: Findings, *, ahead: bool) -> None:
         if last < many - 1:
             student.window = frozenset(range(-last, 1 if ahead else last + 1))
             return
-    if named and length:
+    if not named:
+        return
+    if sizes and length:
         findings.wrong.append(
             f"It has a window of {size} (`{shortened(name)}`), and of {length} positions it hides none by it."
         )

@@ -27,8 +27,10 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         return None if seen is None and not student.window else student.mask(batch, length)
 
     def case(batch: int, length: int, seed: int) -> None:
-        if length > student.length and not student.told_length and _refused(student, batch, length, seed):
-            findings.notes.append(f"It takes no {length} positions: its own sizes are for fewer.")
+        beyond = length > student.length and not student.told_length
+        if (beyond or student.grid) and _refused(student, batch, length, seed):
+            sizes = f"for {student.length}" if student.grid else "for fewer"
+            findings.notes.append(f"It takes no {counted(length, 'position')}: its own sizes are {sizes}.")
             return
         words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
         x, visible = student.drawn(batch, length, seed), masked(batch, length)
@@ -45,7 +47,8 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         case(*shape)
     if (span := len(student.window)) > student.length and (reference is None or reference.positions is NO_POSITIONS):
         case(1, span + BEYOND, 24)
-    x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
+    some = student.length if student.grid else 6
+    x, visible = student.drawn(2, some, 30), student.shown(masked(2, some))
     if student.crossed and reference is not None and (seen is None or "mask" in student.places):
         _crossed(student, reference, x, findings)
     if reference is not None:

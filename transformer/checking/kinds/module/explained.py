@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -42,6 +43,9 @@ LENGTHS = (5, 17)
 """Positions with which it is tried as well."""
 BIASED = (*ADDING, SCALED)
 """Steps that may add a bias to the scores."""
+PLACED = "What is added to the scores depends on the places of query and key"
+RELATIVE = re.compile(r"relative|rel_?pos|shaw|skew", re.IGNORECASE)
+"""Names of what should depend on the distance."""
 NAMES = ("queries", "keys", "values")
 
 
@@ -387,8 +391,7 @@ def _judge_terms(
         return
     if not terms.by_distance:
         explained.unknown = explained.unknown or (
-            "What is added to the scores depends on the places of query and key, and not on their distance alone: it "
-            "was compared with nothing."
+            f"{PLACED}, and not on their distance alone: it was compared with nothing."
         )
         return
     bias = [each for each in terms.words if each.startswith("a bias")]
@@ -417,12 +420,17 @@ def _diagnose(
     more = torch.eye(key.shape[2], dtype=torch.float64).expand(*key.shape[:2], -1, -1)
     longer = torch.cat([terms.scale[:, None, None] * query.double(), terms.added], -1) * math.sqrt(width + key.shape[2])
     wider = torch.cat([key.double(), more], -1)
-    every = torch.ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if mask is None else mask
+    # A mask that is built in and does not hide, as behind the softmax, is not known to be there.
+    square = query.shape[2] == key.shape[2]
+    masks = [mask] if mask is not None or not square else [None, causal(len(query), query.shape[2])]
     merged = (
         handed.unflatten(-1, (p.n_heads, -1)).transpose(1, 2),
         handed.unflatten(-1, (-1, p.n_heads)).permute(0, 3, 1, 2),
     )
-    for each in mistakes(AttentionMistake):
+    for each, visible in itertools.product(mistakes(AttentionMistake), masks):
+        every = (
+            torch.ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if visible is None else visible
+        )
         try:
             wrong = each.wrong(longer.float(), wider.float(), value, every)[0]  # type: ignore[attr-defined]
         except (RuntimeError, TypeError, ValueError, AttributeError):
@@ -431,13 +439,35 @@ def _diagnose(
             explained.mistake = each  # type: ignore[assignment]
     expected = {**expected, "merged": [expected["values"][0].transpose(1, 2).flatten(2)]}
     divergence = stages.compare(steps, handed, expected)
+    pattern = expected["softmax"][0]
+    known = [
+        words
+        for visible in masks
+        for words, wrong in _after(pattern, expected["scaled"][0], value, visible)
+        if any(same(one, wrong) for one in merged)
+    ]
     if explained.mistake is not None or divergence.specific:
         explained.divergence = divergence
         explained.wrong.append(divergence.sentence)
+    elif known:
+        explained.wrong.append(known[0])
     elif not explained.wrong:
         explained.unknown = explained.unknown or (
             "The scores are right, and what is made of them is something else, which was compared with nothing."
         )
+
+
+def _after(pattern: Tensor, scaled: Tensor, value: Tensor, mask: Tensor | None) -> Iterator[tuple[str, Tensor]]:
+    """What is done wrong behind right scores, in words, and what it gives, [batch, head, query, d_head]."""
+    if pattern.shape[-1] == pattern.shape[-2]:
+        yield "The pattern is transposed where it weighs the values.", pattern.mT @ value
+    if mask is not None:
+        yield (
+            "The mask is applied behind the softmax, so that the weights of a query do not add up to 1: mask the scores.",
+            scaled.softmax(-1).masked_fill(~mask, 0.0) @ value,
+        )
+    yield "Softmax is taken twice.", pattern.softmax(-1) @ value
+    yield "All heads weigh their values by one pattern, the mean of theirs.", pattern.mean(1, keepdim=True) @ value
 
 
 def explain_all(
@@ -457,6 +487,8 @@ def explain_all(
         return None
     right = next((each for each in tried if not each[0].wrong and not each[0].unknown), None)
     found, around, many = right or next((each for each in tried if each[0].wrong), tried[0])
+    if found.unknown.startswith(PLACED) and RELATIVE.search(student.name):
+        found.wrong.append(f"Its name says relative. {PLACED}, and not on their distance alone.")
     if right is None:
         return found
 
