@@ -53,17 +53,17 @@ def find_operands(steps: Sequence[Step]) -> Operands | None:
         return None
     (scores, *_), fed = sources_of(steps[softmax]), made_of_inputs(steps)
     between: list[int] = []
-    product = None
+    product: list[int] = []
     left = [scores]
-    while left and product is None:
+    while left:
         place = left.pop(0)
         read = [each for each in sources_of(steps[place]) if fed[each]]
         if steps[place].name in PRODUCTS and len(read) == 2:
-            product = read
+            product = product or read
             between += [place] if steps[place].name == SCALED else []
-        else:
+        elif steps[place].name not in LINEAR:
             between.append(place)
-            left += [each for each in read if each not in between]
+            left += [each for each in read if each not in (*between, *left)]
     after, value = {softmax}, None
     for place in range(softmax + 1, len(steps)):
         read = sources_of(steps[place])
@@ -74,7 +74,7 @@ def find_operands(steps: Sequence[Step]) -> Operands | None:
         elif others := [each for each in read if each not in after and fed[each]]:
             value = others[0]
             break
-    if product is None or value is None:
+    if not product or value is None:
         return None
     return Operands(product[0], product[1], value, scores, softmax, tuple(between))
 

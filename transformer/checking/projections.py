@@ -98,8 +98,11 @@ class Hypothesis:
         return output
 
 
-def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
-    """The projections of x in a recording, up to the first layer that reads something else: the last of the module."""
+def follow(steps: Sequence[Step], x: Tensor, n_heads: int, *, raw: bool = True) -> Projections:
+    """The projections of x in a recording, up to the first layer that reads something else: the last of the module.
+
+    Is x `raw`, as it was handed over, or made of that?
+    """
     parts: list[tuple[str, Tensor]] = []
     before = after = None
     shared = False
@@ -108,9 +111,11 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
             continue
         source = read_by(step, steps)
         value = _rows(_with_bias(place, steps), x, n_heads)
-        if source is None or _is(source, x):
+        if raw if source is None else _is(source, x):
             if value is not None:
                 parts.append((step.parameter, value))
+        elif source is None:
+            continue
         elif n_heads > 1 and source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
         elif parts and value is not None and value.shape == x.shape:

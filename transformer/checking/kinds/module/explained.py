@@ -23,7 +23,7 @@ from transformer.checking.added import (
     trained_numbers,
     turned_alike,
 )
-from transformer.checking.around import Around, what_is_around
+from transformer.checking.around import ATTENTION_ALONE, Around, what_is_around
 from transformer.checking.faults import Refused
 from transformer.checking.findings import mistakes, same
 from transformer.checking.kinds.module.student import Student, causal, enough
@@ -107,7 +107,7 @@ def explain(
     """
     answer = student.ask(x, student.shown(seen), None if flags else other, flags=flags, record=True)
     output, steps = student.output(answer, x), list(answer.steps)
-    projections = follow(steps, around.read(x), heads)
+    projections = follow(steps, around.read(x), heads, raw=around is ATTENTION_ALONE)
     if other is not None:
         projections = replace(projections, parts=projections.parts + follow(steps, other, heads).parts)
     if sum(step.name == "softmax" for step in steps) == heads > 1:
@@ -204,8 +204,8 @@ def _held(
     shape = (len(query), p.n_heads, query.shape[2], key.shape[2])
     for scores in laid_out(steps[where.scores].value, shape):
         finite = (scores.abs() < LOWEST).all(0).all(0)
-        visible = [finite if seen is None else seen[0, 0]]
-        if seen is None and bool(finite.all()):
+        visible = [torch.ones_like(finite)] if seen is None else [seen[0, 0]]
+        if seen is None and finite.shape[0] == finite.shape[1]:  # a mask that is built in, and does not hide
             visible.append(causal(1, len(finite))[0, 0])
         for shown in visible:
             if (terms := find_terms(query, key, scores, shown)) is not None:

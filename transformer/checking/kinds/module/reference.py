@@ -53,7 +53,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     before = norm_before(answer.steps, x)
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
     for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
-        read = follow(answer.steps, around.read(x), heads)
+        read = follow(answer.steps, around.read(x), heads, raw=around is ATTENTION_ALONE)
         if around is not ATTENTION_ALONE:
             read = dataclasses.replace(read, elsewhere=_looking_elsewhere(student, x, heads))
         if read.shared:
@@ -73,7 +73,11 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
             if wanted and read.after is not None and same(attended, read.after):
                 return _agrees_inside(hypothesis, x, seen, output, answer.steps, findings)
         after = read.after if likeliest and after is None else after
-    if not likeliest:
+    if before is not None and _reads_two(answer.steps, x, before.read(x)):
+        findings.wrong.append(
+            f"Queries, keys and values are not made of the same: {before.words[0]} is read by two of them, and x as it comes by one."
+        )
+    elif not likeliest:
         findings.undecided = (
             "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
             "of attention were checked. Written as layers that are applied to x, they would decide it."
@@ -91,6 +95,13 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
+
+
+def _reads_two(steps: Sequence[Step], x: Tensor, read: Tensor) -> bool:
+    """Do two layers before the softmax read x as it is normalised, and one x itself?"""
+    first = next((place for place, step in enumerate(steps) if step.name == "softmax"), 0)
+    plain, normed = follow(steps[:first], x, 1).parts, follow(steps[:first], read, 1, raw=False).parts
+    return len(plain) == 1 and len(normed) == 2
 
 
 def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
