@@ -24,6 +24,9 @@ from transformer.positions import ENCODINGS, NO_POSITIONS, PositionalEncoding
 
 LINEAR = ("linear", "matmul", "__matmul__", "__rmatmul__", "einsum", "addmm", "mm", "bmm", "baddbmm", "tensordot")
 
+ANY, FIRST, NONE = ("input ",), ("input 0",), ("none",)
+OTHERS = tuple(f"input {number}" for number in range(1, 10))
+"""Arguments of a call, as a recording names them: all, that which is looked from, and those that are looked at."""
 ADDING = ("add", "__add__", "__radd__", "add_", "__iadd__")
 
 
@@ -98,10 +101,10 @@ class Hypothesis:
         return output
 
 
-def follow(steps: Sequence[Step], x: Tensor, n_heads: int, *, raw: bool = True) -> Projections:
+def follow(steps: Sequence[Step], x: Tensor, n_heads: int, inputs: tuple[str, ...] = ANY) -> Projections:
     """The projections of x in a recording, up to the first layer that reads something else: the last of the module.
 
-    Is x `raw`, as it was handed over, or made of that?
+    `inputs` are the beginnings of the names of those arguments that x is.
     """
     parts: list[tuple[str, Tensor]] = []
     before = after = None
@@ -111,7 +114,8 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int, *, raw: bool = True) 
             continue
         source = read_by(step, steps)
         value = _rows(_with_bias(place, steps), x, n_heads)
-        if raw if source is None else _is(source, x):
+        given = source is None and any(each.startswith(inputs) for each in step.sources)
+        if given or (source is not None and _is(source, x)):
             if value is not None:
                 parts.append((step.parameter, value))
         elif source is None:

@@ -53,7 +53,7 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
         _crossed(student, reference, x, findings)
     if reference is not None:
         _not_needed(student, reference, x, findings)
-    if student.crossed and reference is None:
+    if reference is None:
         findings.try_it("each argument by itself", lambda: _unread(student))
     if student.cache[0]:
         _cached(student, findings, causal=seen is not None and "mask" not in student.places)
@@ -181,8 +181,8 @@ def _unread(student: Student) -> str:
     """The sentence that what may be looked at is not read; empty where all of it is."""
     x, other = student.drawn(2, 6, 36), student.drawn(2, 6, 37)
     before = student.run(x)
-    for one in ("key", "value", "memory"):
-        name = student.places.get(one)
+    names = [student.places.get(one) for one in ("key", "value", "memory")]
+    for name in (*names, *(name for name, role in student.further.items() if role == "memory")):
         if name and same(student.run(x, flags={name: student.turn(other)}), before):
             return f"It takes {name} and never reads it."
     return ""
@@ -231,6 +231,8 @@ def _cached(student: Student, findings: Findings, *, causal: bool) -> None:
 
 def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
     answer = student.ask(x, seen, gradients=True)
+    if answer.array:
+        return ""  # NumPy has none
     if answer.gradients and answer.gradients[0] is None:
         return "No gradient reaches the input: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
     # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.

@@ -1,4 +1,4 @@
-"""Attention to which something is added: found from the numbers on its way, where no reference of ours has all of it."""
+"""Attention to which something is added: found from the numbers on its way, where no reference of ours has all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from transformer.checking.faults import Refused
 from transformer.checking.findings import mistakes, same
 from transformer.checking.kinds.module.student import Student, causal, enough
 from transformer.checking.operands import Operands, before, find_operands, laid_out, made_of_inputs, sources_of
-from transformer.checking.projections import ADDING, LINEAR, Projections, follow, triples
+from transformer.checking.projections import ADDING, ANY, FIRST, LINEAR, NONE, OTHERS, Projections, follow, triples
 from transformer.checking.recording import SCALED, Step
 from transformer.foundation.words import listed
 from transformer.mistakes import AttentionMistake
@@ -107,19 +107,22 @@ def explain(
     """
     answer = student.ask(x, student.shown(seen), None if flags else other, flags=flags, record=True)
     output, steps = student.output(answer, x), list(answer.steps)
-    projections = follow(steps, around.read(x), heads, raw=around is ATTENTION_ALONE)
-    if other is not None:
-        projections = replace(projections, parts=projections.parts + follow(steps, other, heads).parts)
+    own = NONE if around is not ATTENTION_ALONE else ANY if other is None else FIRST
+    projections = follow(steps, around.read(x), heads, own)
     if sum(step.name == "softmax" for step in steps) == heads > 1:
         steps = stages.gathered(steps, heads)
     where = find_operands(steps)
     if where is None or not projections.parts:
         return None
+    every = [projections]
+    if other is not None:  # a query of x, and all else of the other
+        looked_at = follow(steps, other, heads, OTHERS).parts
+        every = [replace(projections, parts=(one, *looked_at)) for one in projections.parts]
     weights = list(trained_numbers(student.parameters))
-    candidates = list(_found(projections, where, steps, weights))
+    candidates = [(p, found) for p in every for found in _found(p, where, steps, weights)]
     explained: list[Explained] = []
-    for found in candidates:
-        for one in _held(found, projections, where, steps, x, output, seen, around):
+    for p, found in candidates:
+        for one in _held(found, p, where, steps, x, output, seen, around):
             if not one.wrong and not one.unknown:
                 return one
             explained += [] if found.swapped else [one]
@@ -247,6 +250,7 @@ def _judged(
         _diagnose(found, terms, expected, p, steps, handed, mask, explained)
         return explained
     explained.also += weighed
+    explained.added = explained.added or bool(weighed)
     after = p.after if p.after is not None else handed
     padded = torch.nn.functional.pad(after, (0, x.shape[-1] - after.shape[-1]))
     made = next(
@@ -380,6 +384,7 @@ def _trained_between(where: Operands, steps: Sequence[Step]) -> list[Step]:
     return [
         steps[place]
         for place in where.scaling
+        if steps[place].value.numel() == steps[where.scores].value.numel()
         if steps[place].parameter or any(weights(each) for each in sources_of(steps[place]))
     ]
 
@@ -501,7 +506,10 @@ def explain_all(
         except Refused as refused:
             if refused.fatal:
                 raise
-            found.refused.append(f"With {words}: {refused}")
+            if other is None:
+                found.refused.append(f"With {words}: {refused}")
+            else:
+                found.unknown = f"With {words}, which was compared with nothing: {refused}"
             return
         if one is not None and one.wrong:
             found.wrong += [f"With {words}: {each}" for each in one.wrong]
@@ -512,10 +520,10 @@ def explain_all(
         again(f"{length} positions", enough_to_explain(student, length, [many]))
     if "mask" not in student.places and seen is not None:
         return found
-    other = student.drawn(len(x), x.shape[1] - 1, 42)
-    if student.crossed:
-        again("another sequence to look at", x, other)
-    for name, role in student.further.items():
-        if role == "memory":
-            again(f"another sequence as {name}", x, other, name)
+    for length in (x.shape[1], x.shape[1] - 1):
+        other = student.drawn(len(x), length, 42)
+        if student.crossed:
+            again(f"another sequence of {length} to look at", x, other)
+        for name in (name for name, role in student.further.items() if role == "memory"):
+            again(f"another sequence of {length} as {name}", x, other, name)
     return found

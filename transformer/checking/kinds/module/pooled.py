@@ -1,4 +1,4 @@
-"""Attention that makes one vector, or a few, of a whole sequence: by a query that is trained, or by one of its tokens."""
+"""Attention that makes one vector, or a few, of a sequence: by a query that is trained, or by one of its tokens."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _vectors(pooled: Pooled, length: int, before: int) -> Iterator[tuple[int, Te
     batch, fed = len(pooled.x), made_of_inputs(pooled.steps)
     for place, step in enumerate(pooled.steps[:before]):
         value = step.value
-        if value.dim() == 3 and fed[place] and step.dim is None:
+        if value.dim() == 3 and fed[place] and step.name != "softmax":
             for each in (value, value.transpose(0, 1)):
                 if each.shape[:2] == (batch, length):
                     yield place, each.float()
@@ -251,6 +251,10 @@ def _judge_scores(
                     if abs(factor) < 1e-6 or not same(factor * product, scores):
                         continue
                     findings.conventions.append(f"It is attention by a few queries: {words}.")
+                    if same(_vector_of(pooled, one.weighed), key) and _part_of_more(pooled, at):
+                        findings.wrong.append(
+                            "The values are the keys, and a part of the layer that makes them is never read."
+                        )
                     _judge_scale(factor, width, findings, free=not by_layer)
                     return True
     step = pooled.steps[place]
@@ -258,6 +262,21 @@ def _judge_scores(
     if layer is not None and layer.parameter and heads == 1:
         findings.conventions.append("Each position is weighed by a score that a layer makes of it.")
         return True
+    return False
+
+
+def _vector_of(pooled: Pooled, place: int) -> Tensor:
+    """What is weighed, [batch, position, numbers]."""
+    value = pooled.x if place < 0 else pooled.steps[place].value.float()
+    return value if len(value) == len(pooled.x) else value.transpose(0, 1)
+
+
+def _part_of_more(pooled: Pooled, place: int) -> bool:
+    """Is a step a part of what a layer makes?"""
+    while place >= 0 and pooled.steps[place].name not in LINEAR and (read := sources_of(pooled.steps[place])):
+        if pooled.steps[read[0]].value.numel() > pooled.steps[place].value.numel():
+            return True
+        place = read[0]
     return False
 
 

@@ -17,7 +17,9 @@ from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST,
 from transformer.checking.laws import require_read_masks
 from transformer.checking.projections import (
     ADDING,
+    ANY,
     LINEAR,
+    NONE,
     Hypothesis,
     follow,
     hypotheses,
@@ -53,7 +55,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     before = norm_before(answer.steps, x)
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
     for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
-        read = follow(answer.steps, around.read(x), heads, raw=around is ATTENTION_ALONE)
+        read = follow(answer.steps, around.read(x), heads, ANY if around is ATTENTION_ALONE else NONE)
         if around is not ATTENTION_ALONE:
             read = dataclasses.replace(read, elsewhere=_looking_elsewhere(student, x, heads))
         if read.shared:
@@ -75,7 +77,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
         after = read.after if likeliest and after is None else after
     if before is not None and _reads_two(answer.steps, x, before.read(x)):
         findings.wrong.append(
-            f"Queries, keys and values are not made of the same: {before.words[0]} is read by two of them, and x as it comes by one."
+            "Queries, keys and values are not made of the same: two of them read x as it is normalised, and one reads x."
         )
     elif not likeliest:
         findings.undecided = (
@@ -100,7 +102,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
 def _reads_two(steps: Sequence[Step], x: Tensor, read: Tensor) -> bool:
     """Do two layers before the softmax read x as it is normalised, and one x itself?"""
     first = next((place for place, step in enumerate(steps) if step.name == "softmax"), 0)
-    plain, normed = follow(steps[:first], x, 1).parts, follow(steps[:first], read, 1, raw=False).parts
+    plain, normed = follow(steps[:first], x, 1).parts, follow(steps[:first], read, 1, NONE).parts
     return len(plain) == 1 and len(normed) == 2
 
 
