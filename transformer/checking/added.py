@@ -139,7 +139,11 @@ def _turned(given: Tensor, made: Tensor, weights: Sequence[Tensor]) -> Change | 
         return None
     for pairs, words in zip(PAIRS, PAIRED, strict=True):
         one, other = pairs(given), pairs(made)
-        for axis, fault in ((POSITION, ""), (HEAD, "turned by the head’s index"), (BATCH, "turned by the sequence’s")):
+        for axis, fault in (
+            (POSITION, ""),
+            (HEAD, "turned by the head’s index"),
+            (BATCH, "turned by the sequence’s index"),
+        ):
             over = tuple({BATCH, HEAD, POSITION} - {axis})
             turn = (other * one.conj()).sum(over, keepdim=True) / one.abs().pow(2).sum(over, keepdim=True).clamp(
                 min=1e-12
@@ -267,7 +271,7 @@ def _square(shown: Tensor) -> bool:
 
 
 def depends_on_distance(vectors: Tensor, shown: Tensor) -> bool:
-    """Are vectors [head, query, key, numbers] the same wherever a key is as far from its query, in a row or a square?"""
+    """Are vectors [head, query, key, numbers] the same wherever keys are as far away, in a row or a square of them?"""
     queries, keys = shown.shape
     row, column = torch.arange(queries)[:, None], torch.arange(keys)[None]
     distances = [column - row]

@@ -49,8 +49,9 @@ RESIDUAL, LAYER_NORM, RMS_NORM, LAYER = "a residual connection", "a LayerNorm", 
 ADDED_TO_ITSELF = "What attention makes is added to itself, and x is lost: a residual connection adds x."
 TAKEN_AWAY = "What attention makes is taken away from x: a residual connection adds it."
 OF_THE_NORM = (
-    "The attention is right. What is added to it is x as it was normalised, and x itself is lost: some published models "
-    "do so (BLOOM by a setting), and in a layer with the norm before it that is a mistake. Adding x would decide it."
+    "The attention is right. What is added to it is x as it was normalised, and x itself is lost: some published "
+    "models do so (BLOOM by a setting), and in a layer with a norm before it that is a mistake. Adding x would decide "
+    "it."
 )
 
 

@@ -230,7 +230,8 @@ class Local(Bench):
         assert self._what is not None
         with drawing(0):
             self._made = self._instance(arguments)
-        made = Made(*({name: _real(each) for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
+        made = Made({name: _real(each) for name, each in self._named("parameters")})
+        made.buffers.update((name, _real(each)) for name, each in self._named("buffers"))
         _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
             self._made.eval()
@@ -239,8 +240,10 @@ class Local(Bench):
                 for parameter in self._made.parameters():
                     if not is_lazy(parameter) and parameter.dim() < 2 and parameter.is_floating_point():
                         parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        named = (self._named(kind) for kind in ("parameters", "buffers"))
-        return Made(*({name: _real(each.detach()) for name, each in one} for one in named), self._windows())
+        parameters, buffers = (
+            {name: _real(each.detach()) for name, each in self._named(kind)} for kind in ("parameters", "buffers")
+        )
+        return Made(parameters, buffers, self._windows())
 
     def _windows(self) -> dict[str, int]:
         """Whole numbers that are called a window, of what was made, of its class, and of its file."""

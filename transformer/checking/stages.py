@@ -128,8 +128,8 @@ def compare(steps: Sequence[Step], result: Tensor, reference: Reference) -> Dive
         first = next(stage for stage in after if stage.name == "scaled")
     looks = {"scaled": _scale, "masked": _mask, "softmax": _softmax, "split": _split, "merged": _merge}
     look = looks.get(first.name)
-    found = look(steps, values, reference) if look is not None else ""
-    return Divergence(tuple(stages), first.name, found or _words(first), specific=bool(found))
+    sentence = look(steps, values, reference) if look is not None else ""
+    return Divergence(tuple(stages), first.name, sentence or _words(first), specific=bool(sentence))
 
 
 def gathered(steps: Sequence[Step], heads: int) -> list[Step]:

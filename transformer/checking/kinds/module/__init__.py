@@ -65,6 +65,10 @@ def judge(bench: Bench, described: Described) -> Findings:
         try_paths(student, reference, x, seen, findings)
     if not findings.wrong and "n_groups" in roles and student.counted:
         _other_groups(student, described, settings, x, seen, findings)
+    if findings.wrong:
+        findings.conventions = [
+            each.replace("The attention is right; it also", "It also") for each in findings.conventions
+        ]
     return findings
 
 

@@ -54,7 +54,7 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
     if reference is not None:
         _not_needed(student, reference, x, findings)
     if reference is None:
-        findings.try_it("each argument by itself", lambda: _unread(student))
+        _unread(student, some, findings)
     if student.cache[0]:
         _cached(student, findings, causal=seen is not None and "mask" not in student.places)
     findings.try_it("gradients", lambda: _gradients(student, x, visible))
@@ -177,15 +177,21 @@ def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findi
         findings.try_it(words, apart)
 
 
-def _unread(student: Student) -> str:
-    """The sentence that what may be looked at is not read; empty where all of it is."""
-    x, other = student.drawn(2, 6, 36), student.drawn(2, 6, 37)
-    before = student.run(x)
+def _unread(student: Student, length: int, findings: Findings) -> None:
+    """Say what may be looked at and is not read."""
     names = [student.places.get(one) for one in ("key", "value", "memory")]
-    for name in (*names, *(name for name, role in student.further.items() if role == "memory")):
-        if name and same(student.run(x, flags={name: student.turn(other)}), before):
-            return f"It takes {name} and never reads it."
-    return ""
+    names += [name for name, role in student.further.items() if role == "memory"]
+
+    def attempt() -> str:
+        x, other = student.drawn(2, length, 36), student.drawn(2, length, 37)
+        before = student.run(x)
+        for name in filter(None, names):
+            if same(student.run(x, flags={name: student.turn(other)}), before):
+                return f"It takes {name} and never reads it."
+        return ""
+
+    if any(names):
+        findings.try_it("each argument by itself", attempt)
 
 
 PIECES = (3, 2, 1)

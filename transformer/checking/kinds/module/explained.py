@@ -203,7 +203,7 @@ def _held(
     around: Around,
 ) -> Iterator[Explained]:
     """These operands held to attention, for each way in which the axes of the scores may be meant."""
-    query, key, value = found.operands
+    query, key, _ = found.operands
     shape = (len(query), p.n_heads, query.shape[2], key.shape[2])
     for scores in laid_out(steps[where.scores].value, shape):
         finite = (scores.abs() < LOWEST).all(0).all(0)
@@ -304,7 +304,8 @@ def _judge_changes(found: Found, explained: Explained) -> None:
         )
     if found.tiled[1] is not None and found.tiled[1] != found.tiled[2]:
         explained.wrong.append(
-            "The shared keys and the shared values are repeated in different orders, so that a head has the keys of one group and the values of another."
+            "The shared keys and the shared values are repeated in different orders, so that a head has the keys of "
+            "one group and the values of another."
         )
     elif found.tiled[1]:
         explained.unknown = "It repeats shared keys and values as 0 1 0 1 …, and something is added to attention."
@@ -348,8 +349,8 @@ def _judge_scale(found: Found, terms: Terms, d_head: int, explained: Explained, 
             explained.also.append(f"multiplies the scores by {float(times.mean()):.3g}")
         else:
             explained.unknown = explained.unknown or (
-                f"Queries and keys have the length 1, and their product is multiplied by {float(times.mean()):.3g}: the weights "
-                "are nearly alike. A temperature that is trained, or above 1, would decide it."
+                f"Queries and keys have the length 1, and their product is multiplied by {float(times.mean()):.3g}: "
+                "the weights are nearly alike. A temperature that is trained, or above 1, would decide it."
             )
         return
     if learned:
@@ -365,8 +366,8 @@ def _judge_scale(found: Found, terms: Terms, d_head: int, explained: Explained, 
             return
         if query.norm and not query.fault:
             explained.unknown = explained.unknown or (
-                f"The scores are not divided by √d_head = √{d_head}. The gains of the norms may stand for it, as in Gemma 3n; "
-                "with the division it would be right."
+                f"The scores are not divided by √d_head = √{d_head}. The gains of the norms may stand for it, as in "
+                "Gemma 3n; with the division it would be right."
             )
             return
     words = "not divided at all" if math.isclose(total, 1.0, rel_tol=1e-3) else f"divided by {1 / total:.4g}"
@@ -437,11 +438,11 @@ def _diagnose(
             torch.ones(len(query), 1, query.shape[2], key.shape[2], dtype=torch.bool) if visible is None else visible
         )
         try:
-            wrong = each.wrong(longer.float(), wider.float(), value, every)[0]  # type: ignore[attr-defined]
+            wrong = each.wrong(longer.float(), wider.float(), value, every)[0]
         except (RuntimeError, TypeError, ValueError, AttributeError):
             continue
         if wrong.shape == value.shape and any(same(one, wrong) for one in merged):
-            explained.mistake = each  # type: ignore[assignment]
+            explained.mistake = each
     expected = {**expected, "merged": [expected["values"][0].transpose(1, 2).flatten(2)]}
     divergence = stages.compare(steps, handed, expected)
     pattern = expected["softmax"][0]
@@ -468,7 +469,7 @@ def _after(pattern: Tensor, scaled: Tensor, value: Tensor, mask: Tensor | None) 
         yield "The pattern is transposed where it weighs the values.", pattern.mT @ value
     if mask is not None:
         yield (
-            "The mask is applied behind the softmax, so that the weights of a query do not add up to 1: mask the scores.",
+            "The mask is applied behind the softmax, and the weights of a query do not add up to 1: mask the scores.",
             scaled.softmax(-1).masked_fill(~mask, 0.0) @ value,
         )
     yield "Softmax is taken twice.", pattern.softmax(-1) @ value

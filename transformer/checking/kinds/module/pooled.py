@@ -48,7 +48,7 @@ class Pooled:
 
 
 def judge_pooling(student: Student, findings: Findings) -> bool:
-    """Say what is right or wrong with code that makes a few vectors of a sequence; false where it does something else."""
+    """Say what is right or wrong with code that makes few vectors of a sequence; false where it does not."""
     if "x" not in student.places:
         return False
     for words, write in HANDED.items():
@@ -157,7 +157,7 @@ def _vectors(pooled: Pooled, length: int, before: int) -> Iterator[tuple[int, Te
 
 def _weighing(pooled: Pooled, pattern: Tensor, softmax: int) -> Iterator[Weighing]:
     """What the pattern weighs, such that what comes of it is handed on."""
-    batch, heads, _, length = pattern.shape
+    heads, length = pattern.shape[1], pattern.shape[-1]
     results = [(place, step) for place, step in enumerate(pooled.steps) if place > softmax]
     for place, vectors in _vectors(pooled, length, len(pooled.steps)):
         if vectors.shape[-1] % heads:
@@ -196,8 +196,8 @@ def _judge_weighing(
     one = next((each for each in found if _adds_up(each.pattern)), None)
     if one is None:
         findings.wrong.append(
-            "The weights of a vector do not add up to 1 over the positions: softmax runs over another axis, and it should "
-            "run over the positions."
+            "The weights of a vector do not add up to 1 over the positions: softmax runs over another axis, and it "
+            "should run over the positions."
         )
         return
     scores = next((each for each in sources_of(pooled.steps[softmax])), None)
@@ -225,7 +225,7 @@ def _adds_up(pattern: Tensor) -> bool:
 def _judge_scores(
     student: Student, pooled: Pooled, place: int, scores: Tensor, one: Weighing, findings: Findings
 ) -> bool:
-    """Say what queries and keys the scores are the product of, and whether they are divided; false if none are found."""
+    """Say what the scores are the product of, and whether they are divided; false if nothing is found."""
     batch, heads, many, length = scores.shape
     fed = made_of_inputs(pooled.steps)
     keys = [(at, each) for at, each in _vectors(pooled, length, place) if each.shape[-1] % heads == 0][:FEW]
@@ -295,7 +295,7 @@ def _judge_scale(factor: float, width: int, findings: Findings, *, free: bool) -
 
 
 def _reads_x(pooled: Pooled, place: int) -> bool:
-    """Is a step made, by layers of each token, of x as it comes or normalised, of x with positions, or with one before?"""
+    """Is a step made, by layers of each token, of x as it comes or normalised, or with positions or a vector before?"""
     x, left, met = pooled.x, [place], set()
     while left:
         at = left.pop()

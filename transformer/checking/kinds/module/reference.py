@@ -77,7 +77,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
         after = read.after if likeliest and after is None else after
     if before is not None and _reads_two(answer.steps, x, before.read(x)):
         findings.wrong.append(
-            "Queries, keys and values are not made of the same: two of them read x as it is normalised, and one reads x."
+            "Queries, keys and values are not made of the same: two read x as it is normalised, and one reads x itself."
         )
     elif not likeliest:
         findings.undecided = (
@@ -131,7 +131,7 @@ def _say_explained(found: Explained, findings: Findings) -> None:
         bias, visible, trained, scaled = found.bias
         _say_bias(bias, visible, findings, trained=trained, scaled=scaled)
     also = [*found.also, *([f"has {listed(found.around)}"] if found.around else [])]
-    begin = "It" if findings.wrong or found.unknown else "The attention is right; it also"
+    begin = "It also" if findings.wrong or found.unknown else "The attention is right; it also"
     findings.conventions += [f"{begin} {listed(also)}."] if also else []
     findings.undecided = "" if findings.wrong else found.unknown
 
@@ -169,7 +169,7 @@ def _agrees(
     """Say by which conventions it is the reference."""
     findings.conventions += hypothesis.words
     if hypothesis.around.words:
-        findings.conventions.append(f"The attention is right; the module also has {listed(hypothesis.around.words)}.")
+        findings.conventions.append(f"The attention is right; it also has {listed(hypothesis.around.words)}.")
     attended = hypothesis.around.read(x)
     expected = stages.of_module(hypothesis.beside or hypothesis.module, attended, seen, hypothesis.positions)
     if hypothesis.beside is not None:
