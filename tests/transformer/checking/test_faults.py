@@ -422,6 +422,12 @@ class Probabilities(decoders.PreNorm):
         return super().forward(tokens).softmax(-1)
 
 
+class MixesSequences(decoders.PreNorm):
+    def forward(self, tokens):
+        logits = super().forward(tokens)
+        return logits + 0.1 * logits.cumsum(0)
+
+
 class IdleLayer(decoders.PreNorm):
     def __init__(self, vocab_size, d_model, n_heads, n_layers):
         super().__init__(vocab_size, d_model, n_heads, n_layers)
@@ -550,6 +556,7 @@ WRONG = [
     (causal_mask, "Read as “True where a key is hidden”: position 1 does not see position 1, itself."),
     (padding_mask, ""),
     (Leaks, "The future leaks: the logits at position 1 change with the token at position"),
+    (MixesSequences, "The sequences of a batch mix: another sequence beside it changes what a sequence gives."),
     (IdleLayer, "No gradient reaches idle.weight: it takes no part in the logits."),
     (
         shifted_targets,

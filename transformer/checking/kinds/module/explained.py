@@ -31,7 +31,7 @@ from transformer.checking.operands import Operands, before, find_operands, laid_
 from transformer.checking.projections import ADDING, ANY, FIRST, LINEAR, NONE, OTHERS, Projections, follow, triples
 from transformer.checking.recording import SCALED, Step
 from transformer.foundation.words import listed
-from transformer.mistakes import AttentionMistake
+from transformer.mistakes import AttentionMistake, Mistake
 
 LOWEST = 1000.0
 """A score beyond it is hidden."""
@@ -77,7 +77,7 @@ class Explained:
     """A bias [head, query, key] alone, what is seen of it, whether it is trained, and whether scores are divided."""
     packing: str = ""
     around: tuple[str, ...] = ()
-    mistake: type[AttentionMistake] | None = None
+    mistake: type[Mistake] | None = None
     divergence: stages.Divergence | None = None
     refused: list[str] = field(default_factory=list)
     """What it could not be tried on."""
