@@ -29,6 +29,10 @@ class Around:
     read: Change
     write: Sum
     """From x and what attention makes, [batch, position, d_model] each, the output."""
+    fault: str = ""
+    """The sentence that this is wrong around attention; empty where it is not."""
+    doubt: str = ""
+    """The sentence that it is right or wrong by what it is meant to be."""
 
 
 def _same(x: Tensor) -> Tensor:
@@ -39,23 +43,42 @@ def _attended(x: Tensor, attended: Tensor) -> Tensor:
     return attended
 
 
+SUMS: tuple[tuple[tuple[str, ...], Sum], ...] = (((), _attended), (("a residual connection",), torch.add))
 ATTENTION_ALONE = Around((), _same, _attended)
 RESIDUAL, LAYER_NORM, RMS_NORM, LAYER = "a residual connection", "a LayerNorm", "an RMSNorm", "a layer after its last"
+ADDED_TO_ITSELF = "What attention makes is added to itself, and x is lost: a residual connection adds x."
+TAKEN_AWAY = "What attention makes is taken away from x: a residual connection adds it."
+OF_THE_NORM = (
+    "The attention is right. What is added to it is x as it was normalised, and x itself is lost: some published "
+    "models do so (BLOOM by a setting), and in a layer with a norm before it that is a mistake. Adding x would decide "
+    "it."
+)
 
 
-def what_is_around(x: Tensor, attended: Tensor, output: Tensor, *, layers: bool) -> Around | None:
+def what_is_around(
+    x: Tensor, attended: Tensor, output: Tensor, *, layers: bool, read: Tensor, sums: Iterable[Tensor] = ()
+) -> Around | None:
     """What makes the output of x and of what attention makes of it; None where that is nothing that is known.
 
-    Whether there are more `layers` is known: without one, twice what attention makes is no layer of it.
+    Whether there are more `layers` is known: without one, twice what attention makes is no layer of it. `read` is x as
+    attention reads it, and `sums` are the code's own: behind a norm, a factor is not to be seen.
 
     Gains and biases of a norm, and the weights of a layer, are read off the numbers; another norm, or a sum with
     something else, has none that fit. All are [batch, position, d_model], with more positions than a layer has weights
     for each of its results.
     """
-    for words, add in (((), _attended), ((RESIDUAL,), torch.add)):
+    for words, add in SUMS:
         base = add(x, attended)
         if same(base, output):
             return Around(words, _same, add)
+    if any(same(each, 2 * attended) for each in sums) or any(same(output, n * attended) for n in (2, 3)):
+        return Around((), _same, _attended, fault=ADDED_TO_ITSELF)
+    if same(output, x - attended):
+        return Around((), _same, torch.sub, fault=TAKEN_AWAY)
+    if same(output, read + attended):
+        return Around((), _same, _attended, doubt=OF_THE_NORM)
+    for words, add in SUMS:
+        base = add(x, attended)
         for name, transform in _fitted(base, output, layers=layers):
             return Around((*words, name), _same, partial(_after_the_sum, add, transform))
     for name, transform in _fitted(attended, output - x, layers=layers):
@@ -130,6 +153,11 @@ def read_from(source: Tensor, x: Tensor, other: Tensor) -> bool:
         ],
     }.get(source.shape[1], [])
     return any(all(same(one, of) or any(_normalised(of, one)) for one, of in each) for each in pieces)
+
+
+def is_normalised(x: Tensor, made: Tensor) -> bool:
+    """Is one a norm of the other?"""
+    return any(_normalised(x, made))
 
 
 def norm_before(steps: Sequence[Step], x: Tensor) -> Around | None:

@@ -57,6 +57,10 @@ _LIKELY, _SETTINGS = (
     for words in (r"attention|attn|head|transformer|gpt|decoder|mask|pos|rope|rotary", r"config|args|hparams|settings")
 )
 """Names of what is worth checking, and of what only holds settings."""
+_WINDOW = re.compile(r"^(?!.*(context|ctx|max)).*window", re.IGNORECASE)
+"""Names of how far a window reaches; a context window is the longest text."""
+WIDEST_WINDOW = 2**20
+"""Tokens of a window that is read off a name."""
 CONFIG = ("config", "cfg", "conf", "args", "hparams", "params")
 """A class may take all its settings in one object of such a name."""
 
@@ -95,6 +99,8 @@ class Made:
 
     parameters: dict[str, Tensor] = field(default_factory=dict)
     buffers: dict[str, Tensor] = field(default_factory=dict)
+    windows: dict[str, int] = field(default_factory=dict)
+    """Whole numbers whose names say that they are a window: of the instance, its file, and the file's classes."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,8 @@ class Local(Bench):
         assert self._what is not None
         with drawing(0):
             self._made = self._instance(arguments)
-        made = Made(*({name: _real(each) for name, each in self._named(kind)} for kind in ("parameters", "buffers")))
+        made = Made({name: _real(each) for name, each in self._named("parameters")})
+        made.buffers.update((name, _real(each)) for name, each in self._named("buffers"))
         _require_comparable([*made.parameters.values(), *made.buffers.values()], "large module")
         if isinstance(self._made, nn.Module):
             self._made.eval()
@@ -233,8 +240,25 @@ class Local(Bench):
                 for parameter in self._made.parameters():
                     if not is_lazy(parameter) and parameter.dim() < 2 and parameter.is_floating_point():
                         parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-        named = (self._named(kind) for kind in ("parameters", "buffers"))
-        return Made(*({name: _real(each.detach()) for name, each in one} for one in named))
+        parameters, buffers = (
+            {name: _real(each.detach()) for name, each in self._named(kind)} for kind in ("parameters", "buffers")
+        )
+        return Made(parameters, buffers, self._windows())
+
+    def _windows(self) -> dict[str, int]:
+        """Whole numbers that are called a window, of what was made, of its class, and of its file."""
+        file = getattr(getattr(self._what, "__init__", None), "__globals__", {})
+        classes = [
+            each for each in list(file.values()) if isinstance(each, type) and each.__module__ == file["__name__"]
+        ]
+        places = [getattr(self._made, "__dict__", {}), file, *map(vars, classes)]
+        return {
+            name: value
+            for place in reversed(places)
+            for name, value in list(place.items())
+            if type(name) is str and type(value) is int and _WINDOW.search(name) and 0 < value <= WIDEST_WINDOW
+            if len(name) <= LONGEST_NAME
+        }
 
     def _instance(self, arguments: Mapping[str, Any]) -> Any:
         """An instance of the class. Settings in one object are of a class of the file for them, or else a record."""

@@ -13,7 +13,7 @@ from transformer.checking.recording import Step
 
 _CAUSAL = re.compile(r"causal|autoregressive|look_?ahead", re.IGNORECASE)
 _MASKED = re.compile(r"masked", re.IGNORECASE)
-WINDOW = re.compile(r"window|sliding", re.IGNORECASE)
+WINDOW = re.compile(r"window|sliding|local", re.IGNORECASE)
 """Names of what sees a few tokens alone."""
 _FLAG = re.compile(r"need_weights|return_|output_attn|output_attention|^training$|^train$", re.IGNORECASE)
 

@@ -24,6 +24,9 @@ from transformer.positions import ENCODINGS, NO_POSITIONS, PositionalEncoding
 
 LINEAR = ("linear", "matmul", "__matmul__", "__rmatmul__", "einsum", "addmm", "mm", "bmm", "baddbmm", "tensordot")
 
+ANY, FIRST, NONE = ("input ",), ("input 0",), ("none",)
+OTHERS = tuple(f"input {number}" for number in range(1, 10))
+"""Arguments of a call, as a recording names them: all, that which is looked from, and those that are looked at."""
 ADDING = ("add", "__add__", "__radd__", "add_", "__iadd__")
 
 
@@ -98,8 +101,11 @@ class Hypothesis:
         return output
 
 
-def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
-    """The projections of x in a recording, up to the first layer that reads something else: the last of the module."""
+def follow(steps: Sequence[Step], x: Tensor, n_heads: int, inputs: tuple[str, ...] = ANY) -> Projections:
+    """The projections of x in a recording, up to the first layer that reads something else: the last of the module.
+
+    `inputs` are the beginnings of the names of those arguments that x is.
+    """
     parts: list[tuple[str, Tensor]] = []
     before = after = None
     shared = False
@@ -108,15 +114,18 @@ def follow(steps: Sequence[Step], x: Tensor, n_heads: int) -> Projections:
             continue
         source = read_by(step, steps)
         value = _rows(_with_bias(place, steps), x, n_heads)
-        if source is None or _is(source, x):
+        given = source is None and any(each.startswith(inputs) for each in step.sources)
+        if given or (source is not None and _is(source, x)):
             if value is not None:
                 parts.append((step.parameter, value))
+        elif source is None:
+            continue
         elif n_heads > 1 and source.shape[-1:] == step.value.shape[-1:] == (x.shape[-1] // n_heads,):
             shared = True
-        elif parts:
+        elif parts and value is not None and value.shape == x.shape:
             before, after = _rows(source, x, n_heads), value
             break
-    if before is None or after is None or before.shape[:2] != x.shape[:2] or after.shape != x.shape:
+    if before is None or before.shape[:2] != x.shape[:2]:
         before = after = None
     return Projections(x, n_heads, tuple(parts), before, after, shared and not parts)
 
@@ -193,7 +202,7 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
         return
     if p.x.shape[:2].numel() <= 1 + max(p.d_model, p.inner):
         return  # more weights than a layer's results tell
-    if next(_triples(p), None) is None:
+    if next(triples(p), None) is None:
         return  # so many heads cannot have these layers
     encodings = tuple(_encodings(p, n_ctx))
     # Each layer is solved for once; orders and arrangements act on its results as they act on what it makes.
@@ -202,7 +211,7 @@ def hypotheses(projections: Projections, n_ctx: int) -> Iterator[Hypothesis]:
     if p.before is not None and p.after is not None:
         last = _layer(p.before, p.after)
     for arrangement, arrange, arrange_last in _arrangements(p):
-        for packing, triple in _triples(layers):
+        for packing, triple in triples(layers):
             beside: MultiHeadAttention | None = None
             for tiled in (False, True) if min(each.shape[-1] for each in triple) < p.inner else (False,):
                 parts = [arrange(_spread(each, p, tiled))[0] for each in triple]
@@ -275,17 +284,6 @@ def _encodings(p: Projections, n_ctx: int) -> Iterator[tuple[str, PositionalEnco
     yield "A bias by distance is added to the scores (ALiBi).", ENCODINGS["alibi"](**shape)
 
 
-class AddedBias(PositionalEncoding):
-    """A bias [head, query, key] that is added to the scores, as it was read off them, for this length alone."""
-
-    def __init__(self, bias: Tensor, d_model: int) -> None:
-        super().__init__(n_ctx=bias.shape[-1], d_model=d_model, n_heads=len(bias))
-        self.added = bias
-
-    def bias(self, n_queries, n_keys):
-        return self.added
-
-
 class _Halves(PositionalEncoding):
     """Rotary positions as in Llama: a pair is a dimension of the first half and one of the second."""
 
@@ -298,7 +296,7 @@ class _Halves(PositionalEncoding):
         return turned.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
 
 
-def _triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
+def triples(p: Projections) -> Iterator[tuple[str, Sequence[Tensor]]]:
     """Queries, keys and values among the projections, with words for how they are packed."""
     values, widths = [value for _, value in p.parts], [value.shape[-1] for _, value in p.parts]
     letters = [_letter(name) for name, _ in p.parts]

@@ -26,6 +26,8 @@ TURNING = (
 """Functions and attributes that give a weight in another shape, or a part of it."""
 FUSED = (functional.scaled_dot_product_attention, functional.multi_head_attention_forward)
 """Functions that do a whole attention at once."""
+SCALED, WEIGHED = "scaled scores", "z"
+"""What two of the steps are called that such a function does: the product of queries and keys, and that with values."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +120,16 @@ class Recording(TorchFunctionMode):
         weights = [each for each in given if each.startswith("parameter ")]
         whole = func is functional.multi_head_attention_forward and {"query", "key", "value"} <= seen.keys()
         if whole:
-            for kind in ("query", "key", "value"):
-                self._note("linear", seen[kind].transpose(1, 2).flatten(2), (given[0], weights[0]))
+            given[:3] = [
+                self._note("linear", seen[kind].transpose(1, 2).flatten(2), (origin, weights[0]))
+                for kind, origin in zip(("query", "key", "value"), given, strict=False)
+            ]
         if {"scores", "pattern", "z"} <= seen.keys():
-            last = self._note("scaled scores", seen["scores"], ())
+            last = self._note(SCALED, seen["scores"], tuple(given[:2] if whole else [*given[:2], *given[3:]]))
             if "mask" in seen:
                 last = self._note("masked_fill", seen["scores"].masked_fill(~seen["mask"], -math.inf), (last,))
-            self._note("softmax", seen["pattern"], (last,), seen["pattern"].dim() - 1)
-            self._note("z", seen["z"], ())
+            last = self._note("softmax", seen["pattern"], (last,), seen["pattern"].dim() - 1)
+            self._note(WEIGHED, seen["z"], (last, *given[2:3]))
         if whole and "z" in seen:
             merged = self._note("merge", seen["z"].transpose(1, 2).flatten(2), ())
             out = result[0] if isinstance(result, tuple) else result

@@ -31,6 +31,7 @@ _ROLES = (
     ("d_other", r"^d_?cross$|^(cross|context|memory|encoder|kv?|v)_?dim$|^d_?(context|memory|encoder)$|cross_?dim"),
     ("d_ff", r"^d_?ff$|ff_?dim|hidden_?dim|mlp|dim_?feedforward|^d_hidden$|d_inner|intermediate"),
     ("window", r"window|^look_?back$"),
+    ("side", r"^spac?t?ial_?(dim|size)$|^feat_?size$"),
     ("n_ctx", r"max|ctx(?!_?dim)|context(?!_?dim)|block_?size|seq_?len|^n_?pos|n_positions|^length$"),
     ("batch", r"^batch(_?size)?$|^B$|^bs$"),
     ("d_out", r"^d_?out$|^out_?(features|dim|channels|size)$"),

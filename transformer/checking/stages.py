@@ -38,6 +38,8 @@ class Divergence:
     first: str | None
     """None where the result is the same."""
     sentence: str
+    specific: bool = False
+    """Does the sentence say what is done there, and not only that it differs?"""
 
 
 Reference = Mapping[str, Sequence[Tensor]]
@@ -121,11 +123,13 @@ def compare(steps: Sequence[Step], result: Tensor, reference: Reference) -> Dive
     after = stages[last + 1 :]
     first = next((stage for stage in after if stage.difference is not None), after[-1])
     if first.name == "scores" and "split" in reference and (words := _never_turned(values, reference)):
-        return Divergence(tuple(stages), "split", words)
+        return Divergence(tuple(stages), "split", words, specific=True)
     if first.name == "scores" and "scaled" in reference and _factor(values, reference["scores"][0]) is not None:
         first = next(stage for stage in after if stage.name == "scaled")
-    words = _words(first, steps, values, reference)
-    return Divergence(tuple(stages), first.name, words)
+    looks = {"scaled": _scale, "masked": _mask, "softmax": _softmax, "split": _split, "merged": _merge}
+    look = looks.get(first.name)
+    sentence = look(steps, values, reference) if look is not None else ""
+    return Divergence(tuple(stages), first.name, sentence or _words(first), specific=bool(sentence))
 
 
 def gathered(steps: Sequence[Step], heads: int) -> list[Step]:
@@ -245,12 +249,8 @@ def _factor(values: Sequence[Tensor], target: Tensor) -> float | None:
 # --- words
 
 
-def _words(first: Stage, steps: Sequence[Step], values: Sequence[Tensor], reference: Reference) -> str:
-    """What is wrong at the first stage that differs, in one sentence."""
-    look = {"scaled": _scale, "masked": _mask, "softmax": _softmax, "split": _split, "merged": _merge}.get(first.name)
-    found = look(steps, values, reference) if look is not None else ""
-    if found:
-        return found
+def _words(first: Stage) -> str:
+    """That the first stage that differs does, and by how much, where more is not known."""
     if first.difference is None or first.difference == math.inf:
         return f"The result differs; the code has no step of its own for the stage “{first.name}”."
     what = {

@@ -422,6 +422,12 @@ class Probabilities(decoders.PreNorm):
         return super().forward(tokens).softmax(-1)
 
 
+class MixesSequences(decoders.PreNorm):
+    def forward(self, tokens):
+        logits = super().forward(tokens)
+        return logits + 0.1 * logits.cumsum(0)
+
+
 class IdleLayer(decoders.PreNorm):
     def __init__(self, vocab_size, d_model, n_heads, n_layers):
         super().__init__(vocab_size, d_model, n_heads, n_layers)
@@ -550,6 +556,7 @@ WRONG = [
     (causal_mask, "Read as “True where a key is hidden”: position 1 does not see position 1, itself."),
     (padding_mask, ""),
     (Leaks, "The future leaks: the logits at position 1 change with the token at position"),
+    (MixesSequences, "The sequences of a batch mix: another sequence beside it changes what a sequence gives."),
     (IdleLayer, "No gradient reaches idle.weight: it takes no part in the logits."),
     (
         shifted_targets,
@@ -583,7 +590,7 @@ HasNoWindow.__name__ = "SlidingWindowAttention"
 
 
 class RelativeTerms(nn.Module):
-    """A product of queries and distances is added to the scores, as in Shaw et al.; another formula, and right."""
+    """A product of queries and distances is added to the scores, as in Shaw et al."""
 
     def __init__(self, d_model, n_heads):
         super().__init__()
@@ -606,16 +613,139 @@ class RelativeTermsOfKeysAlone(RelativeTerms):
         return self.v(key)
 
 
+def changing(code, **methods):
+    """The class with other methods."""
+    return type("".join(methods) + code.__name__, (code,), methods)
+
+
+def mixing(code, mixed):
+    """The class with another way from scores to what is merged."""
+    return changing(code, mixed=lambda self, scores, v: mixed(scores, v))
+
+
+AddsItBehindANorm = changing(
+    modules.NormAndResidualInside,
+    forward=lambda self, x, mask=None: self.norm(
+        (attended := modules.GroupedQueries.forward(self, x, mask)) + attended
+    ),
+)
+TakesItAway = changing(
+    modules.NormAndResidualInside,
+    forward=lambda self, x, mask=None: x - modules.GroupedQueries.forward(self, x, mask),
+)
+OfTheNorm = changing(
+    modules.NormAndResidualInside,
+    forward=lambda self, x, mask=None: (y := self.norm(x)) + modules.GroupedQueries.forward(self, y, mask),
+)
+CosineOverTheRoot = changing(modules.CosineTimesTen, scores=lambda self, q, k: q @ k.mT / self.d**0.5)
+NormsWithoutTheRoot = changing(modules.NormsQueriesAndKeys, scores=lambda self, q, k: q @ k.mT)
+Turns, Norms, Shaw = modules.TurnsWithAnotherBase, modules.NormsQueriesAndKeys, modules.RelativeVectors
+SameAxis = "it should be over the numbers of a head."
+OfTheModel = "The scores are divided by 4.899; they should be divided by √d_head = √4."
+OverQueriesThere = "Softmax runs over the queries. "
+ADDED = [
+    (changing(Norms, scores=lambda self, q, k: q @ k.mT / (self.h * self.d) ** 0.5), OfTheModel),
+    (changing(Shaw, scores=lambda self, q, k: Shaw.scores(self, q, k) / self.h**0.5), OfTheModel),
+    (changing(Turns, scores=lambda self, q, k: q @ k.mT / (self.h * self.d) ** 0.5), OfTheModel),
+    (mixing(Norms, lambda scores, v: scores.softmax(-2) @ v), OverQueriesThere),
+    (mixing(modules.CosineTimesTen, lambda scores, v: scores.softmax(-2) @ v), OverQueriesThere),
+    (mixing(modules.RelativeTable, lambda scores, v: scores.softmax(-2) @ v), OverQueriesThere),
+    (
+        mixing(Norms, lambda scores, v: scores.softmax(-1).mT @ v),
+        "The pattern is transposed where it weighs the values.",
+    ),
+    (mixing(Norms, lambda scores, v: scores.softmax(-1).softmax(-1) @ v), "Softmax is taken twice."),
+    (mixing(Norms, lambda scores, v: scores.softmax(-1).tril() @ v), "The mask comes after the softmax. "),
+    (
+        changing(Norms, changed=lambda self, q, k, v: (self.q_norm(q), self.q_norm(q), v)),
+        "The keys are made of the projection of the queries, and another projection is never read.",
+    ),
+    (
+        changing(Norms, changed=lambda self, q, k, v: (self.q_norm(q), k := self.k_norm(k), k)),
+        "The values are made of the projection of the keys, and another projection is never read.",
+    ),
+    (
+        changing(
+            modules.CosineTimesTen,
+            changed=lambda self, q, k, v: (nn.functional.normalize(q, dim=2), nn.functional.normalize(k, dim=2), v),
+        ),
+        f"The queries are normalised over the positions; {SameAxis}",
+    ),
+    (
+        changing(
+            modules.CosineTimesTen,
+            changed=lambda self, q, k, v: (nn.functional.normalize(q, dim=1), nn.functional.normalize(k, dim=1), v),
+        ),
+        f"The keys are normalised over the heads; {SameAxis}",
+    ),
+    (
+        changing(Turns, changed=lambda self, q, k, v: (self.turn(q, 1), self.turn(k, 1), v)),
+        "The queries are turned by the head’s index; it should be by each position.",
+    ),
+    (
+        changing(Turns, changed=lambda self, q, k, v: (self.turn(q, 0), self.turn(k, 0), v)),
+        "The keys are turned by the sequence’s index; it should be by each position.",
+    ),
+    (
+        changing(Turns, changed=lambda self, q, k, v: (self.turn(q), self.turn(k), self.turn(v))),
+        "The values are turned by their positions as well; only queries and keys should be.",
+    ),
+    (
+        changing(Turns, changed=lambda self, q, k, v: (self.turn(q), k, v)),
+        "Queries and keys are not turned alike, so that their product does not depend on the distance alone.",
+    ),
+    (
+        changing(
+            Shaw, distance=lambda self, length: (torch.arange(length) + torch.arange(length)[:, None]).clamp(max=6)
+        ),
+        "Its name says relative. What is added to the scores depends on the places of query and key, and not on ",
+    ),
+    (changing(modules.NormsOverAllHeads, looked_at=lambda self, x, context: x), "It takes context and never reads it."),
+    (AddsWhatItMakesTwice, "What attention makes is added to itself, and x is lost: a residual connection adds x."),
+    (AddsItBehindANorm, "What attention makes is added to itself, and x is lost: a residual connection adds x."),
+    (TakesItAway, "What attention makes is taken away from x: a residual connection adds it."),
+    (
+        changing(modules.SlidingWindowWiderThanTheCheck, seen=lambda self, far: (far <= 0) | (far > -self.window_size)),
+        "It has a window of 64 (`window_size`), and of 70 positions it hides none by it.",
+    ),
+    (
+        changing(modules.Pooling, mixed=lambda self, q, k, v: (q @ k.mT / 24**0.5).softmax(-1) @ v),
+        OfTheModel,
+    ),
+    (
+        changing(modules.Pooling, mixed=lambda self, q, k, v: (q @ k.mT / 2).softmax(-2) @ v),
+        "The weights of a vector do not add up to 1 over the positions: ",
+    ),
+    (
+        changing(modules.Pooling, mixed=lambda self, q, k, v: (q @ k.mT / 2).softmax(-1) @ k),
+        "No gradient reaches the weight v.weight: it takes no part in the output.",
+    ),
+    (
+        changing(modules.Pooling, forward=lambda self, x: self.proj(self.queries(x.softmax(-1)))[:, 0]),
+        "Nothing of x is in what it returns.",
+    ),
+    (
+        changing(modules.AttentionPoolOfLayers, over=-1),
+        "The weights of a vector do not add up to 1 over the positions: ",
+    ),
+]
 WRONG.append((RelativeTermsOfKeysAlone, "It takes value and never reads it."))
 UNDECIDED = [
-    (HasNoWindow, "Its name says that it has a window, and of 9 positions it hides none. "),
-    (RelativeTerms, "What follows was not compared."),
-    (AddsWhatItMakesTwice, "What its last layer gives is right, and what it returns is something else"),
+    (HasNoWindow, "Its name says that it has a window, and of 640 positions it hides none. "),
     (Probabilities, "It returns probabilities, and no logits. Its loss would decide it: "),
     (ThreeTimesTheResidual, "What its last layer gives is right, and what it returns is something else"),
-    (CosineScores, "What follows was not compared."),
+    (CosineScores, "Only the queries are normalised. Both, or neither, would decide it."),
+    (OfTheNorm, "The attention is right. What is added to it is x as it was normalised, and x itself is lost: "),
+    (CosineOverTheRoot, "Queries and keys have the length 1, and their product is multiplied by 0.5: "),
+    (NormsWithoutTheRoot, "The scores are not divided by √d_head = √4. The gains of the norms may stand for it, "),
     (Convolved, "Its queries, keys and values were not found, so its output was compared with no reference: "),
 ]
+
+
+@pytest.mark.parametrize(("code", "sentence"), ADDED)
+def test_a_fault_beside_what_is_added_is_found(code, sentence):
+    findings = found(code)
+    assert [each for each in findings.wrong if each.startswith(sentence)]
 
 
 @pytest.mark.parametrize(("code", "words"), UNDECIDED)

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
-from transformer.checking.bench import DTYPES, Answer, Described, Made, Parameter
+from transformer.checking.bench import DTYPES, WIDEST_WINDOW, Answer, Described, Made, Parameter
 from transformer.checking.faults import FAULTS, LONGEST_NAME, MOST_AXES, MOST_NAMES, MOST_TENSORS, Fault
 from transformer.checking.isolation.limits import PROMISES
 from transformer.checking.isolation.wire import Frames
@@ -78,7 +78,8 @@ class Message:
     def made(self) -> Made:
         """What was made of a class."""
         named = dict_of(self._tensor, MOST_NAMES)
-        return Made(**self._answer({"parameters": named, "buffers": named}))
+        windows = dict_of(lambda each: whole(each, 1, WIDEST_WINDOW), MOST_NAMES)
+        return Made(**self._answer({"parameters": named, "buffers": named, "windows": windows}))
 
     def answer(self, arguments: Sequence[Any], *, recorded: bool, gradients: bool) -> Answer:
         """What was returned for these arguments."""

@@ -17,7 +17,16 @@ from transformer.checking import signatures
 from transformer.checking.bench import CONFIG, Answer, Bench, Described
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
-from transformer.checking.findings import Findings, difference, moved, of_another_precision, same, share, unlike
+from transformer.checking.findings import (
+    Findings,
+    difference,
+    moved,
+    of_another_precision,
+    repeats,
+    same,
+    share,
+    unlike,
+)
 from transformer.checking.kinds.module.conventions import leak
 from transformer.checking.kinds.module.edges import twice
 from transformer.checking.kinds.module.reference import FEW, SHARED, diagnose
@@ -110,6 +119,10 @@ def judge(bench: Bench, described: Described) -> Findings:
     if drops := twice(logits, student.run(tokens, seed=1)):
         findings.wrong.append(drops)
         return findings
+    changed, kept = student.other(tokens), len(tokens) // 2  # behind a causal mask the first one sees no other
+    changed[kept] = tokens[kept]
+    if not repeats(logits[kept], student.run(changed)[kept]):
+        findings.wrong.append("The sequences of a batch mix: another sequence beside it changes what a sequence gives.")
     leaks = _laws(student, tokens, logits, findings)
     _attention(student, tokens, findings)
     if leaks and not findings.mistake:

@@ -515,3 +515,202 @@ class AnMBesideAMask(GroupedQueries):
         q = self.q_proj(X).unflatten(-1, (self.h, self.d_k)).transpose(1, 2)
         k, v = self.k_proj(M).unsqueeze(1), self.v_proj(M).unsqueeze(1)
         return self.out_proj(attention(q, k, v, mask)[0].transpose(1, 2).flatten(2))
+
+
+class NormsQueriesAndKeys(nn.Module):
+    """Queries and keys are normalised head by head, as in ViT-22B and timm; what follows is what others change."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.h, self.d = num_heads, dim // num_heads
+        self.qkv, self.proj = nn.Linear(dim, 3 * dim, bias=False), nn.Linear(dim, dim)
+        self.q_norm, self.k_norm = nn.LayerNorm(self.d), nn.LayerNorm(self.d)
+
+    def changed(self, q, k, v):
+        return self.q_norm(q), self.k_norm(k), v
+
+    def scores(self, q, k):
+        return q * self.d**-0.5 @ k.mT
+
+    def mixed(self, scores, v):
+        return scores.softmax(-1) @ v
+
+    def forward(self, x):
+        q, k, v = (each.unflatten(-1, (self.h, self.d)).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        q, k, v = self.changed(q, k, v)
+        return self.proj(self.mixed(self.scores(q, k), v).transpose(1, 2).flatten(2))
+
+
+class CosineTimesTen(NormsQueriesAndKeys):
+    def __init__(self, dim, num_heads):
+        super().__init__(dim, num_heads)
+        self.q_norm = self.k_norm = None
+
+    def changed(self, q, k, v):
+        return F.normalize(q, dim=-1), F.normalize(k, dim=-1), v
+
+    def scores(self, q, k):
+        return 10 * torch.einsum("bhid,bhjd->bhij", q, k)
+
+
+class CosineWithATemperature(CosineTimesTen):
+    """As in Swin v2."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__(dim, num_heads)
+        self.logit_scale = nn.Parameter(torch.log(10 * torch.ones(num_heads, 1, 1)))
+
+    def scores(self, q, k):
+        return q @ k.mT * self.logit_scale.clamp(max=math.log(100.0)).exp()
+
+
+class TurnsWithAnotherBase(NormsQueriesAndKeys):
+    """As in Llama 3."""
+
+    base = 500000.0
+
+    def turn(self, x, axis=2):
+        rate = self.base ** (-torch.arange(0, self.d, 2, dtype=torch.float32) / self.d)
+        angle = torch.arange(x.shape[axis], dtype=torch.float32)[:, None] * rate
+        shape = [1, 1, 1, self.d // 2]
+        shape[axis] = x.shape[axis]
+        cos, sin = angle.cos().view(shape).to(x.dtype), angle.sin().view(shape).to(x.dtype)
+        one, two = x.chunk(2, -1)
+        return torch.cat([one * cos - two * sin, two * cos + one * sin], -1)
+
+    def changed(self, q, k, v):
+        return self.turn(q), self.turn(k), v
+
+
+class NormsAndTurns(TurnsWithAnotherBase):
+    """RMSNorm without gains and then a turn, behind the fused kernel: as in a fast nanoGPT."""
+
+    def changed(self, q, k, v):
+        return self.turn(F.rms_norm(q, (self.d,))), self.turn(F.rms_norm(k, (self.d,))), v
+
+    def forward(self, x):
+        q, k, v = self.changed(*(e.unflatten(-1, (self.h, -1)).transpose(1, 2) for e in self.qkv(x).chunk(3, -1)))
+        return self.proj(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+
+class NormsOverAllHeads(CrossAttention):
+    """As in OLMo 2, and looking elsewhere."""
+
+    def __init__(self, query_dim, context_dim=None, heads=8, dim_head=64):
+        super().__init__(query_dim, context_dim, heads, dim_head)
+        self.q_norm, self.k_norm = nn.RMSNorm(heads * dim_head), nn.RMSNorm(heads * dim_head)
+
+    def looked_at(self, x, context):
+        return x if context is None else context
+
+    def forward(self, x, context=None):
+        k, v = self.to_kv(self.looked_at(x, context)).chunk(2, dim=-1)
+        made = (self.q_norm(self.to_q(x)), self.k_norm(k), v)
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in made)
+        return self.to_out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class RelativeVectors(NormsQueriesAndKeys):
+    """A vector of each distance is a key more, and a value more, as in Shaw et al."""
+
+    clip = 3
+
+    def __init__(self, dim, num_heads):
+        super().__init__(dim, num_heads)
+        self.of_keys, self.of_values = (nn.Parameter(torch.randn(2 * self.clip + 1, self.d)) for _ in range(2))
+
+    def distance(self, length):
+        place = torch.arange(length)
+        return (place - place[:, None]).clamp(-self.clip, self.clip) + self.clip
+
+    def changed(self, q, k, v):
+        return q, k, v
+
+    def scores(self, q, k):
+        far = torch.einsum("bhid,ijd->bhij", q, self.of_keys[self.distance(q.shape[2])])
+        return (q @ k.mT + far) / self.d**0.5
+
+    def mixed(self, scores, v):
+        pattern = scores.softmax(-1)
+        return pattern @ v + torch.einsum("bhij,ijd->bhid", pattern, self.of_values[self.distance(v.shape[2])])
+
+
+class RelativeTable(NormsQueriesAndKeys):
+    """A bias for each two places of a picture that are as far apart, as in Swin."""
+
+    def __init__(self, dim, window_size, num_heads):
+        super().__init__(dim, num_heads)
+        height, width = window_size
+        self.table = nn.Parameter(torch.randn((2 * height - 1) * (2 * width - 1), num_heads))
+        place = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")).flatten(1)
+        apart = place[:, :, None] - place[:, None]
+        self.register_buffer("index", (apart[0] + height - 1) * (2 * width - 1) + apart[1] + width - 1)
+
+    def changed(self, q, k, v):
+        return q, k, v
+
+    def scores(self, q, k):
+        return super().scores(q, k) + self.table[self.index].permute(2, 0, 1)
+
+
+class SlidingWindowWiderThanTheCheck(ToldItsWindow):
+    def __init__(self, d_model, n_heads):
+        super().__init__(d_model, n_heads, window_size=64)
+
+
+class Pooling(nn.Module):
+    """One query that is trained."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__()
+        self.query, self.h = nn.Parameter(torch.randn(1, 1, dim)), num_heads
+        self.q, self.k, self.v, self.proj = (nn.Linear(dim, dim) for _ in range(4))
+
+    def queries(self, x):
+        return self.query.expand(len(x), -1, -1)
+
+    def mixed(self, q, k, v):
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+    def forward(self, x):
+        made = (self.q(self.queries(x)), self.k(x), self.v(x))
+        z = self.mixed(*(each.unflatten(-1, (self.h, -1)).transpose(1, 2) for each in made))
+        return self.proj(z.transpose(1, 2).flatten(2))[:, 0]
+
+
+class ClassAttention(Pooling):
+    """The first token looks at all, as in CaiT."""
+
+    def __init__(self, dim, num_heads):
+        super().__init__(dim, num_heads)
+        del self.query
+
+    def queries(self, x):
+        return x[:, :1]
+
+
+class AttentionPoolOfLayers(nn.Module):
+    """A layer gives each position its score."""
+
+    over = 1
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.score = nn.Linear(d_model, 1)
+
+    def forward(self, x):
+        return (self.score(x).softmax(self.over) * x).sum(1)
+
+
+class AttentionPool2d(nn.Module):
+    """The mean of a picture looks at it, as in CLIP."""
+
+    def __init__(self, spacial_dim, embed_dim, num_heads, output_dim=None):
+        super().__init__()
+        self.places = nn.Parameter(torch.randn(spacial_dim**2 + 1, embed_dim) / 5)
+        self.attention = nn.MultiheadAttention(embed_dim, num_heads)
+
+    def forward(self, x):
+        x = x.flatten(2).permute(2, 0, 1)
+        x = torch.cat([x.mean(0, keepdim=True), x]) + self.places[:, None]
+        return self.attention(x[:1], x, x, need_weights=False)[0][0]

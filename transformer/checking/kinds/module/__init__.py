@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Set
@@ -17,16 +18,19 @@ from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings
 from transformer.checking.kinds.module.conventions import find_masks, find_order, take_one_sequence
 from transformer.checking.kinds.module.edges import try_edges, try_paths, twice
+from transformer.checking.kinds.module.pooled import judge_pooling
 from transformer.checking.kinds.module.reference import find_reference
 from transformer.checking.kinds.module.student import (
     BATCH,
     D_MODEL,
+    GRID,
     HEADS,
     LENGTH,
     ONE_HEAD,
     SETTINGS,
     SHORT,
     WIDEST,
+    WINDOW,
     Student,
     enough,
     student_of,
@@ -61,6 +65,10 @@ def judge(bench: Bench, described: Described) -> Findings:
         try_paths(student, reference, x, seen, findings)
     if not findings.wrong and "n_groups" in roles and student.counted:
         _other_groups(student, described, settings, x, seen, findings)
+    if findings.wrong:
+        findings.conventions = [
+            each.replace("The attention is right; it also", "It also") for each in findings.conventions
+        ]
     return findings
 
 
@@ -73,14 +81,21 @@ def _begun(
     """
     refused: list[tuple[Refused, Student, Tensor]] = []
     own = signatures.needed(described, settings)
-    for given, length in itertools.product([settings] if own == settings else [settings, own], (LENGTH, SHORT)):
-        ours = given is settings
+    attempts = list(itertools.product([settings] if own == settings else [settings, own], (LENGTH, SHORT)))
+    windows = [name for name in settings if signatures.role(name, tuple(SETTINGS)) == "window"]
+    if windows:  # of a picture, so wide and so high
+        attempts += [({**settings, **dict.fromkeys(windows, GRID)}, math.prod(GRID)), (dict(settings), WINDOW**2)]
+    for given, length in attempts:
+        ours = given is not own
         student = student_of(bench, described)
+        if (grid := given is not own and given is not settings) and student.places.get("mask") not in student.needed:
+            student.places.pop("mask", None)
+        student.grid, student.told_window = grid, student.told_window and not grid
         student.heads, student.counted = (HEADS, True) if told and ours else (1, False)
         student.length, student.told_length = length, ours and "n_ctx" in roles
         try:
             made = bench.make(given)
-            student.parameters = made.parameters
+            student.parameters, student.windows = made.parameters, made.windows
             student.turns = any(map(TURNING.search, (described.name, *made.buffers, *student.positions)))
         except Refused as problem:
             if problem.fatal:
@@ -100,7 +115,9 @@ def _begun(
                 return student, x, findings
     first, student, x = refused[0]
     findings = Findings()
-    bench.make(settings)
+    student.parameters = bench.make(settings).parameters
+    if judge_pooling(student, findings):
+        return student, None, findings
     take_one_sequence(student, x, findings, first)
     return student, None, findings
 

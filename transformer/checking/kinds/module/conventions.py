@@ -12,7 +12,8 @@ from transformer.checking import laws
 from transformer.checking.conventions import MASK_FORMS, SEEN, MaskForm
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, moved, repeats
-from transformer.checking.kinds.module.student import MASK_AXES, Student, causal
+from transformer.checking.kinds.module.student import BEYOND, LONG, MASK_AXES, Student, causal
+from transformer.foundation.foreign import shortened
 from transformer.foundation.words import counted, listed
 
 PADDING = torch.tensor([True, True, False, True, False, True]).expand(6, 6)
@@ -85,11 +86,12 @@ def find_masks(student: Student, x: Tensor, findings: Findings) -> Tensor | None
         if student.told_window:
             laws.require_window(student.name, findings, reach)
         windowless = bool(reach.all()) or torch.equal(reach, ahead)
-        if windowless and laws.WINDOW.search(student.name) and not student.told_window:
-            findings.undecided = (
-                f"Its name says that it has a window, and of {student.length} positions it hides none. A setting for "
-                "the tokens of its window would decide it."
-            )
+        named = bool(laws.WINDOW.search(student.name))
+        if windowless and (named or student.windows) and not student.told_window:
+            _look_further(student, findings, ahead=not bool(reach.all()), named=named)
+            if student.window:
+                findings.conventions.append(f"A window is built in: a token sees {_sees(student.window)}.")
+                return None if bool(reach.all()) else causal(len(x), student.length)
         if bool(reach.all()):
             findings.notes.append("It takes no mask: only attention without one was checked.")
             return None
@@ -178,6 +180,41 @@ def _window(reach: Tensor) -> frozenset[int]:
     seen = frozenset(int(each) for each in distance.unique() if bool(reach[distance == each].all()))
     regular = torch.equal(reach, torch.isin(distance, torch.tensor(sorted(seen))))
     return seen if regular and (max(seen) == 0 or seen == frozenset(-each for each in seen)) else frozenset()
+
+
+def _look_further(student: Student, findings: Findings, *, ahead: bool, named: bool) -> None:
+    """Set the window of code that hides nothing of a short sequence, and say where it has none and is `named` so.
+
+    It is looked for among more positions; where the code says how far it reaches, among a few more than that.
+    """
+    sizes = {name: size for name, size in student.windows.items() if size + BEYOND <= LONG[-1]}
+    name, size = min(sizes.items(), key=lambda each: each[1], default=("", 0))
+    length = 0
+    for many in (size + BEYOND,) if sizes else LONG:
+        x = student.drawn(1, many, 43)
+        other = x.clone()
+        other[:, 0] = student.drawn(1, many, 44)[:, 0]
+        try:
+            moves = (moved(student.run(other), student.run(x)) > 1e-6).any(-1)[0]
+        except Refused as refused:
+            if refused.fatal:
+                raise
+            break
+        length, last = many, int(moves.nonzero()[-1]) if bool(moves.any()) else 0
+        if last < many - 1:
+            student.window = frozenset(range(-last, 1 if ahead else last + 1))
+            return
+    if not named:
+        return
+    if sizes and length:
+        findings.wrong.append(
+            f"It has a window of {size} (`{shortened(name)}`), and of {length} positions it hides none by it."
+        )
+        return
+    findings.undecided = (
+        f"Its name says that it has a window, and of {length or student.length} positions it hides none. A setting for "
+        "the tokens of its window would decide it."
+    )
 
 
 def _sees(window: frozenset[int]) -> str:

@@ -12,22 +12,25 @@ from transformer.checking.around import ATTENTION_ALONE, read_from
 from transformer.checking.conventions import MASK_FORMS
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, difference, of_another_precision, repeats, same, share, unlike
-from transformer.checking.kinds.module.student import Student, causal
+from transformer.checking.kinds.module.student import BEYOND, Student, causal
 from transformer.checking.projections import (
     Hypothesis,
     layers_of,
 )
 from transformer.foundation.foreign import shortened
 from transformer.foundation.words import counted
+from transformer.positions import NO_POSITIONS
 
 
 def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | None, findings: Findings) -> None:
     def masked(batch: int, length: int) -> Tensor | None:
-        return None if seen is None else student.mask(batch, length)
+        return None if seen is None and not student.window else student.mask(batch, length)
 
     def case(batch: int, length: int, seed: int) -> None:
-        if length > student.length and not student.told_length and _refused(student, batch, length, seed):
-            findings.notes.append(f"It takes no {length} positions: its own sizes are for fewer.")
+        beyond = length > student.length and not student.told_length
+        if (beyond or student.grid) and _refused(student, batch, length, seed):
+            sizes = f"for {student.length}" if student.grid else "for fewer"
+            findings.notes.append(f"It takes no {counted(length, 'position')}: its own sizes are {sizes}.")
             return
         words = f"{counted(batch, 'sequence')} of {counted(length, 'position')}"
         x, visible = student.drawn(batch, length, seed), masked(batch, length)
@@ -42,13 +45,16 @@ def try_edges(student: Student, reference: Hypothesis | None, seen: Tensor | Non
 
     for shape in ((1, 5, 21), (2, 1, 22), (3, 17, 23)):
         case(*shape)
-    x, visible = student.drawn(2, 6, 30), student.shown(masked(2, 6))
+    if (span := len(student.window)) > student.length and (reference is None or reference.positions is NO_POSITIONS):
+        case(1, span + BEYOND, 24)
+    some = student.length if student.grid else 6
+    x, visible = student.drawn(2, some, 30), student.shown(masked(2, some))
     if student.crossed and reference is not None and (seen is None or "mask" in student.places):
         _crossed(student, reference, x, findings)
     if reference is not None:
         _not_needed(student, reference, x, findings)
-    if student.crossed and reference is None:
-        findings.try_it("each argument by itself", lambda: _unread(student))
+    if reference is None:
+        _unread(student, some, findings)
     if student.cache[0]:
         _cached(student, findings, causal=seen is not None and "mask" not in student.places)
     findings.try_it("gradients", lambda: _gradients(student, x, visible))
@@ -171,15 +177,21 @@ def _crossed(student: Student, reference: Hypothesis, x: Tensor, findings: Findi
         findings.try_it(words, apart)
 
 
-def _unread(student: Student) -> str:
-    """The sentence that what may be looked at is not read; empty where all of it is."""
-    x, other = student.drawn(2, 6, 36), student.drawn(2, 6, 37)
-    before = student.run(x)
-    for one in ("key", "value", "memory"):
-        name = student.places.get(one)
-        if name and same(student.run(x, flags={name: student.turn(other)}), before):
-            return f"It takes {name} and never reads it."
-    return ""
+def _unread(student: Student, length: int, findings: Findings) -> None:
+    """Say what may be looked at and is not read."""
+    names = [student.places.get(one) for one in ("key", "value", "memory")]
+    names += [name for name, role in student.further.items() if role == "memory"]
+
+    def attempt() -> str:
+        x, other = student.drawn(2, length, 36), student.drawn(2, length, 37)
+        before = student.run(x)
+        for name in filter(None, names):
+            if same(student.run(x, flags={name: student.turn(other)}), before):
+                return f"It takes {name} and never reads it."
+        return ""
+
+    if any(names):
+        findings.try_it("each argument by itself", attempt)
 
 
 PIECES = (3, 2, 1)
@@ -225,6 +237,8 @@ def _cached(student: Student, findings: Findings, *, causal: bool) -> None:
 
 def _gradients(student: Student, x: Tensor, seen: Tensor | None) -> str:
     answer = student.ask(x, seen, gradients=True)
+    if answer.array:
+        return ""  # NumPy has none
     if answer.gradients and answer.gradients[0] is None:
         return "No gradient reaches the input: the code leaves PyTorch's graph (`.detach()`, `.data`, NumPy)."
     # A bias of the keys moves all scores of a row alike, and softmax takes no notice: in right code as well.

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
-from transformer.attention import MultiHeadAttention
 from transformer.checking import stages
 from transformer.checking.around import ATTENTION_ALONE, Around, norm_before, what_is_around
 from transformer.checking.faults import Refused
 from transformer.checking.findings import Findings, same
+from transformer.checking.kinds.module.explained import LOWEST, Explained, explain, explain_all
 from transformer.checking.kinds.module.student import ANY_HEADS, HEADS, LONGEST, Student, causal
 from transformer.checking.laws import require_read_masks
 from transformer.checking.projections import (
     ADDING,
+    ANY,
     LINEAR,
-    AddedBias,
+    NONE,
     Hypothesis,
     follow,
     hypotheses,
@@ -38,8 +37,6 @@ UNFOLLOWED = ("projected", "split", "scores")
 """Stages that were read off the code itself: where one of them is the first that differs, it cannot be followed."""
 TURNED = ("view_as_real", "view_as_complex", "cos", "sin", "polar")
 """Functions that code calls which turns queries and keys."""
-LOWEST = 1000.0
-"""A bias beyond it hides: it is a mask."""
 FEW = 3
 """Sequences on which every way to mean the projections is tried; those that fit are tried on all."""
 TILED = (
@@ -58,7 +55,7 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
     before = norm_before(answer.steps, x)
     arounds = (ATTENTION_ALONE, *([] if before is None else [before]))
     for heads, around in itertools.product([HEADS] if student.counted else _heads(answer.steps, x), arounds):
-        read = follow(answer.steps, around.read(x), heads)
+        read = follow(answer.steps, around.read(x), heads, ANY if around is ATTENTION_ALONE else NONE)
         if around is not ATTENTION_ALONE:
             read = dataclasses.replace(read, elsewhere=_looking_elsewhere(student, x, heads))
         if read.shared:
@@ -71,24 +68,42 @@ def find_reference(student: Student, x: Tensor, seen: Tensor | None, findings: F
             wanted = [each for each in (output, read.after) if each is not None and same(few, each[:FEW])]
             attended = hypothesis.run(x, seen) if wanted else few
             if wanted and same(attended, output):
+                if hypothesis.positions is NO_POSITIONS and any(step.name in TURNED for step in answer.steps):
+                    turned = explain(student, x, seen, around, heads)
+                    findings.wrong += [] if turned is None else turned.wrong
                 return _agrees(hypothesis, x, seen, output, answer.steps, findings)
             if wanted and read.after is not None and same(attended, read.after):
                 return _agrees_inside(hypothesis, x, seen, output, answer.steps, findings)
         after = read.after if likeliest and after is None else after
-    if not likeliest:
+    if before is not None and _reads_two(answer.steps, x, before.read(x)):
+        findings.wrong.append(
+            "Queries, keys and values are not made of the same: two read x as it is normalised, and one reads x itself."
+        )
+    elif not likeliest:
         findings.undecided = (
             "Its queries, keys and values were not found, so its output was compared with no reference: only the laws "
             "of attention were checked. Written as layers that are applied to x, they would decide it."
         )
-    elif _biased(likeliest, x, seen, output, answer.steps, findings):
-        return None
     else:
-        inside = [] if after is None or same(after, output) else [after]
-        diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
-        _only_by_name(findings)
+        found = explain_all(student, x, seen, arounds, [HEADS] if student.counted else _heads(answer.steps, x))
+        if found is not None and (found.added or not (found.wrong or found.unknown)):
+            _say_explained(found, findings)
+        else:
+            inside = [] if after is None or same(after, output) else [after]
+            diagnose(likeliest, x, seen, output, answer.steps, findings, inside)
+            _only_by_name(findings)
+            if findings.undecided and found is not None and found.wrong:
+                _say_explained(found, findings)
     if findings.undecided and all(_by_token(step) for step in answer.steps):
         _equal_tokens(student, x, seen, findings)
     return None
+
+
+def _reads_two(steps: Sequence[Step], x: Tensor, read: Tensor) -> bool:
+    """Do two layers before the softmax read x as it is normalised, and one x itself?"""
+    first = next((place for place, step in enumerate(steps) if step.name == "softmax"), 0)
+    plain, normed = follow(steps[:first], x, 1).parts, follow(steps[:first], read, 1, NONE).parts
+    return len(plain) == 1 and len(normed) == 2
 
 
 def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[str, Tensor, Tensor], ...]:
@@ -104,40 +119,21 @@ def _looking_elsewhere(student: Student, x: Tensor, heads: int) -> tuple[tuple[s
     return layers_of(steps, x, other, heads)
 
 
-def _biased(
-    likeliest: Sequence[Hypothesis],
-    x: Tensor,
-    seen: Tensor | None,
-    output: Tensor,
-    steps: Sequence[Step],
-    findings: Findings,
-) -> bool:
-    """Is it the reference but for a bias on the scores, by distance and not by x? It is read off what softmax reads."""
-    softmax = [step for step in steps if step.name == "softmax"]
-    for each in (each for each in likeliest if each.positions is NO_POSITIONS and each.beside is None):
-        read, module = each.around.read(x), each.module
-        query, key = (module._split(layer(read)) for layer in (module.query, module.key))
-        scores = query @ key.transpose(-2, -1)
-        for step, scale in itertools.product(softmax, (module.d_head**-0.5, 1.0)):
-            source = read_by(step, steps)
-            if source is None or source.shape != scores.shape:
-                continue
-            visible = torch.ones_like(scores[0], dtype=torch.bool) if seen is None else seen[0].expand_as(scores[0])
-            bias = (source - scale * scores).masked_fill(~visible, 0.0)
-            # Ours divides by √d_head: scores that are not divided come out of queries that are √d_head times as long.
-            longer = _lengthened(module, scale * module.d_head**0.5)
-            biased = dataclasses.replace(each, module=longer, positions=AddedBias(bias[0], x.shape[-1]))
-            if not bool((bias.abs() < LOWEST).all()) or not same(bias, bias[:1].expand_as(bias)):
-                continue
-            if not same(biased.run(x, seen), output):
-                continue
-            trained = _reads_weights(step, steps)
-            if not _by_distance(bias[0], visible) or (scale == 1.0 and not trained):
-                continue
-            findings.conventions += each.words
-            _say_bias(bias[0], visible, findings, trained=trained, scaled=scale != 1.0)
-            return True
-    return False
+def _say_explained(found: Explained, findings: Findings) -> None:
+    """Say what is added to attention, or wrong with it."""
+    findings.wrong += found.wrong
+    findings.divergence = found.divergence
+    findings.notes += found.refused
+    if found.mistake is not None:
+        findings.call_by_name(found.mistake)
+    findings.conventions += [found.packing] if found.packing else []
+    if found.bias is not None:
+        bias, visible, trained, scaled = found.bias
+        _say_bias(bias, visible, findings, trained=trained, scaled=scaled)
+    also = [*found.also, *([f"has {listed(found.around)}"] if found.around else [])]
+    begin = "It also" if findings.wrong or found.unknown else "The attention is right; it also"
+    findings.conventions += [f"{begin} {listed(also)}."] if also else []
+    findings.undecided = "" if findings.wrong else found.unknown
 
 
 def _say_bias(bias: Tensor, visible: Tensor, findings: Findings, *, trained: bool, scaled: bool) -> None:
@@ -159,50 +155,6 @@ def _say_bias(bias: Tensor, visible: Tensor, findings: Findings, *, trained: boo
         )
 
 
-def _lengthened(module: MultiHeadAttention, factor: float) -> MultiHeadAttention:
-    """The same with longer queries."""
-    if factor == 1.0:
-        return module
-    longer = copy.deepcopy(module)
-    for each in longer.query.parameters():
-        each.mul_(factor)
-    return longer
-
-
-def _reads_weights(step: Step, steps: Sequence[Step]) -> bool:
-    """Is something made of weights alone, and not of x, among what a step is made of?"""
-    of_x: list[bool] = []
-    for each in steps:
-        made = [int(one.split(" ")[1]) for one in each.sources if one.startswith("step ")]
-        of_x.append(any(one.startswith("input ") for one in each.sources) or any(of_x[place] for place in made))
-    left, met = [step], set()
-    while left:
-        one = left.pop()
-        for place in (int(each.split(" ")[1]) for each in one.sources if each.startswith("step ")):
-            if place in met:
-                continue
-            met.add(place)
-            left.append(steps[place])
-            if not of_x[place] and steps[place].parameter:
-                return True
-        if one.name in ADDING and one.parameter and one.value.shape == step.value.shape:
-            return True
-    return False
-
-
-def _by_distance(bias: Tensor, visible: Tensor) -> bool:
-    """Does a bias [head, query, key] depend on the distance alone, and is it anything at all?"""
-    place = torch.arange(bias.shape[-1])
-    distance = place - place[:, None]
-    for each in distance.unique():
-        there = visible & (distance == each)
-        for head, seen in zip(bias, there, strict=True):
-            values = head[seen]
-            if len(values) and not same(values, values[:1].expand_as(values)):
-                return False
-    return len((100 * bias[visible]).round().unique()) > 1
-
-
 def _heads(steps: Sequence[Step], x: Tensor) -> Sequence[int]:
     """How many heads a class has that takes no number of them: as many patterns as it makes, or any number."""
     one = len(x) * x.shape[1] ** 2
@@ -217,7 +169,7 @@ def _agrees(
     """Say by which conventions it is the reference."""
     findings.conventions += hypothesis.words
     if hypothesis.around.words:
-        findings.conventions.append(f"The attention is right; the module also has {listed(hypothesis.around.words)}.")
+        findings.conventions.append(f"The attention is right; it also has {listed(hypothesis.around.words)}.")
     attended = hypothesis.around.read(x)
     expected = stages.of_module(hypothesis.beside or hypothesis.module, attended, seen, hypothesis.positions)
     if hypothesis.beside is not None:
@@ -236,7 +188,14 @@ def _agrees_inside(
     attended = hypothesis.run(x, seen)
     made = next((place for place, step in enumerate(steps) if _is_made(step.value, attended)), len(steps))
     layers = any(step.name in LINEAR and step.parameter for step in steps[made + 1 :])
-    after = what_is_around(x, attended, output, layers=layers)
+    sums = [step.value for step in steps if step.name in ADDING and step.value.shape == output.shape]
+    after = what_is_around(x, attended, output, layers=layers, read=hypothesis.around.read(x), sums=sums)
+    if after is not None and after.fault:
+        findings.wrong.append(after.fault)
+        return None
+    if after is not None and after.doubt:
+        findings.undecided = after.doubt
+        return None
     if after is None:
         findings.undecided = (
             "What its last layer gives is right, and what it returns is something else, which was compared with "
@@ -326,7 +285,7 @@ def diagnose(
     if (
         named is None
         and not findings.wrong
-        and (divergence.first in ("projected", "scores") or _other_scores(divergence, steps, expected))
+        and ((divergence.first in UNFOLLOWED and not divergence.specific) or _other_scores(divergence, steps, expected))
     ):
         # The projections were read off the code itself: it is what is made of them that is not known.
         findings.undecided = (

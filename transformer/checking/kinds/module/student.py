@@ -29,6 +29,10 @@ WIDEST = 2048
 """Numbers that a vector of x may have at most."""
 WINDOW = 4
 """Tokens of a window, where a class is told how many: fewer than LENGTH."""
+GRID = (3, 3)
+"""A window of a picture."""
+LONG, BEYOND = (40, 160, 640), 6
+"""Positions among which a window is looked for that LENGTH does not show; so many beyond one whose size is known."""
 ANY_HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
 """How many heads a class may have that takes no number of them."""
 MASK_AXES = ("full", "matrix", "batch", "heads")
@@ -46,6 +50,7 @@ SETTINGS = {
     "d_other": D_MODEL,
     "n_ctx": LONGEST,
     "window": WINDOW,
+    "side": GRID[0],
     "dropout": 0.1,
     "bias": True,
     "causal": False,
@@ -95,6 +100,10 @@ class Student:
     further: Mapping[str, str] = field(default_factory=dict)
     """Other masks, and what may be looked at, that need not be given: the role of each by its name."""
     name: str = ""
+    windows: Mapping[str, int] = field(default_factory=dict)
+    """How far windows reach by their names in the code: of its attributes, and of its file."""
+    grid: bool = False
+    """Is its window one of a picture, so that it takes as many positions as that has, and no others?"""
     told_window: bool = False
     """Was it told how far its window reaches?"""
     positions: Mapping[str, str] = field(default_factory=dict)
