@@ -289,6 +289,7 @@ class RunConfig:
             f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
             f"{self.task.length} has {task.n_ctx}",
         )
+        within("the tokens of a sequence", task.n_ctx, 1, MAX_TOKENS)
         penalties = model.n_heads * task.n_ctx**2 if model.positions == "alibi" else 0
         require(
             penalties <= MAX_PENALTIES,

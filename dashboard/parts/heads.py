@@ -76,7 +76,7 @@ def grid(
 
 def working_sentence(model: Model, head: Head, survey: Survey) -> str:
     """What a head does about the task, on average: of a GRU, which of the encoder's states its decoder looks at."""
-    if not model.task.lawful:
+    if not model.task.points:
         return habit_sentence(head, survey)
     if not model.config.model.recurrent:
         return share_sentence(head, survey)

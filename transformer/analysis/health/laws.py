@@ -239,7 +239,7 @@ def free_running(case: Case) -> Finding:
     if not speaks:
         return Finding(None, "It does not apply: this model says its whole answer at once.")
     prompt = case.length + 1 if case.whole.source is None and case.task.lawful else 1
-    steps = min(case.length, MOST_STEPS)
+    steps = min(int(case.whole.is_answer[0].sum()), MOST_STEPS)
     mask = parse(case.model.config.mask)
     if np.triu(mask.matrix(prompt + steps - 1), 1)[:, prompt:].any():
         ahead = (
@@ -250,7 +250,7 @@ def free_running(case: Case) -> Finding:
     if source is None:
         said = case.model.continue_greedily(tokens[:, :prompt], steps)
     else:
-        said = case.model.greedy(source, case.task.separator)[:, :steps]
+        said = case.model.greedy(source, case.task.separator, steps)
     read = torch.cat([tokens[:, :prompt], said], dim=1)
     step_by_step = [case.logits(read[:, : prompt + i], source)[:, -1] for i in range(steps)]
     alone, at_once = torch.stack(step_by_step, dim=1), case.logits(read[:, :-1], source)[:, prompt - 1 :]

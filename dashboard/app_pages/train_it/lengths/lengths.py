@@ -168,10 +168,11 @@ def bars(small: list[Lesson]) -> None:
         waiting.hourglass("Three small models are being trained, or wait for another training …")
     if measured is None:
         return
-    answer = np.array(measured.groups) == "second half"
+    part = measured.groups[-1]
+    answer = np.array(measured.groups) == part
     mean = measured.mean[answer].mean()
     said = (
-        f"Without positions one layer has {mean:.2f} of the second half right. It sees a bag: which symbols there are, "
+        f"Without positions one layer has {mean:.2f} of the {part} right. It sees a bag: which symbols there are, "
         f"but not their order. From a bag no guess has more than {most.mean():.2f} right on average, and chance is "
         f"{measured.chance:.2f}."
     )
