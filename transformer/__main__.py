@@ -21,9 +21,12 @@ from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.commands.sweep import sweep
-from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation.foreign import shortened
 from transformer.foundation.program import program
+from transformer.foundation.words import listed
+from transformer.positions import ENCODINGS
+from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
@@ -78,7 +81,8 @@ app = App(
     help_epilogue="A run is a folder; the dashboard lists what is trained here: "
     f"`{program().replace('transformer', 'dashboard')} run`.",
 )
-TASK, MODEL = Group("The task"), Group("The model")
+TASK = Group("The task", help=f"The tasks are {listed([*TASKS.names(), TEXT])}.")
+MODEL = Group("The model", help=f"The positional encodings are {listed(ENCODINGS.names())}.")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 

@@ -376,15 +376,16 @@ class Task(ABC):
     def ceiling(self, reach: Bool[np.ndarray, "target slot"]) -> Ceiling:
         """The ceiling when the slots in `reach` can influence each target (`analysis.ceilings.reachable` computes it).
 
-        Of a law that no place decides, it is exact where all of the question arrives and where nothing that bears on
-        the target does, and an estimate between these. A task that knows better says so (`sort`). Of any other, symbols are independent, so a target is known where a slot that carries its symbol arrives, or where its
-        position alone decides, and is a guess elsewhere. The length of the sequence is taken as known: where lengths
-        vary, `analysis.accuracy.ceilings` weighs one length against another.
+        Symbols are independent, so a target is known where a slot that carries its symbol arrives, or where its
+        position alone decides, and is a guess elsewhere. Of a law that no place decides, an answer is known where all
+        of the question arrives; what a part of it is worth is an estimate (`sort` says it exactly). The length of the
+        sequence is taken as known: where lengths vary, `analysis.accuracy.ceilings` weighs one against another.
         """
         length = reach.shape[1] - len(reach) if self.has_source else self.length_of(len(reach))
         slots, targets = self.symbols_of_slots(length), self.symbols_of_targets(length)
         arrives = (reach & (slots[None, :] == targets[:, None])).any(axis=1) | (targets < 0)
-        found = np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss), *np.zeros((2, len(reach)))
+        known = np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss)
+        found = (*known, *np.zeros((2, len(reach))))
         for target in [] if self.rearranges else np.flatnonzero(~arrives).tolist():
             seen = tuple(sorted({*slots[reach[target]].tolist()}))
             for values, value in zip(found, _guessed(self, length, int(targets[target]), seen), strict=True):

@@ -65,6 +65,8 @@ class Rolled:
 
     def sentence(self) -> str:
         layer = self.attention.site.split(".")[1]
+        if not self.points and self.attention.site.endswith("cross_attention"):
+            return "In this task no token of the input is the one to look at."
         if not self.points:
             return self._sentence_of_neighbours()
         if not self.expected.any():
@@ -131,6 +133,6 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     said = "no answer can arrive" if np.isnan(share) else f"{part(share)} of an answer's row is on the token to be said"
     if not found.points:
         said = found.sentence()
-    plot(figure, key=key, alt=f"{what}: {said}.{note}", height=380)
+    plot(figure, key=key, alt=f"{what}: {said.removesuffix('.')}.{note}", height=380)
     if note:
         st.caption(note.strip())

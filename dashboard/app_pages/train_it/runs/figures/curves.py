@@ -65,7 +65,8 @@ def learning_curves(
     """Accuracy of a part of the answer, or loss, of at most four runs, each on its own clock from its own start.
 
     `chance` are the levels of guessing, one for each vocabulary among the runs, called `guess` where losses are drawn;
-    `part` names the part for all of them; `floors` are the least losses that their masks allow. Look for who leaves chance first, and for who never does.
+    `floors` are the least losses that their masks allow. `part` is what the axis calls the part. Look for who leaves
+    chance first, and for who never does.
     """
     if len(curves) > MOST_RUNS:
         raise ValueError(f"at most {MOST_RUNS} runs can be told apart, not {len(curves)}")
