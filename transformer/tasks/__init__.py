@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float, Int
 
 from transformer.foundation.checks import require
 from transformer.foundation.registry import Registry
+from transformer.foundation.words import listed
 from transformer.masks import Mask
 
 if TYPE_CHECKING:
@@ -155,8 +156,13 @@ class Task(ABC):
 
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
-        if "answer" in cls.__dict__ and "rearranges" not in cls.__dict__:
+        if "answer" not in cls.__dict__:
+            return
+        if "rearranges" not in cls.__dict__:
             cls.rearranges = False  # what another law has said of itself does not hold for this one
+        missing = [name for name in ("law", "verb", "parts", "architectures", "limit") if not hasattr(cls, name)]
+        if missing:
+            raise TypeError(f"the task {cls.__name__} does not say its {listed(missing)}")
 
     def __post_init__(self) -> None:
         """Raises ConfigError for lengths that vary where the task does not say what can be known of them."""
