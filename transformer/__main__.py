@@ -24,8 +24,8 @@ from transformer.commands.sweep import sweep
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation.foreign import shortened
 from transformer.foundation.program import program
+from transformer.foundation.registry import folder_names
 from transformer.foundation.words import listed
-from transformer.positions import ENCODINGS
 from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
@@ -82,7 +82,8 @@ app = App(
     f"`{program().replace('transformer', 'dashboard')} run`.",
 )
 TASK = Group("The task", help=f"The tasks are {listed([*TASKS.names(), TEXT])}.")
-MODEL = Group("The model", help=f"The positional encodings are {listed(ENCODINGS.names())}.")
+ENCODINGS = listed(folder_names(Path(__file__).parent / "positions"))
+MODEL = Group("The model", help=f"The positional encodings are {ENCODINGS}.")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 

@@ -40,7 +40,7 @@ GUESSED_FROM, FILLS = 64, 512
 """Of a law that no place decides: questions a ceiling is averaged over, and ways to fill what is not seen of each."""
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
-Question = Int[np.ndarray, "length"]
+Question, Answer = Int[np.ndarray, "length"], Int[np.ndarray, "answer"]
 Questions = list[Int[np.ndarray, "_length"]] | Int[np.ndarray, "row length"]
 """Each of its own length, or all of one."""
 
@@ -180,7 +180,7 @@ class Task(ABC):
     # --- the law and its words
 
     @abstractmethod
-    def answer(self, question: Question) -> Question:
+    def answer(self, question: Question) -> Answer:
         """y from x: the law itself, for one question of any length. As long for all questions of one length."""
 
     def answer_length(self, length: int) -> int:

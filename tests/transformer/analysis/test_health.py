@@ -148,7 +148,7 @@ def encoded_along(place: Callable[[Tensor, Tensor], Tensor]) -> Fault:
     return method("_embed", embed)
 
 
-def forgetful(model: Transformer, source: Tensor, start: int) -> Tensor:
+def forgetful(model: Transformer, source: Tensor, start: int, n_more: int) -> Tensor:
     """Greedy speech that reads all but the newest of its own tokens."""
     tokens = torch.full_like(source[:, :1], start)
     for _ in range(source.shape[1]):
