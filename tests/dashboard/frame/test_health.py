@@ -17,9 +17,10 @@ from dashboard.parts import waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from tests.kit.pages import PI, RUNS, State, answer, laid_out, link, network, open_page
+from tests.kit.strangers import lend
 from transformer import attention, observe
 from transformer.analysis.health import case
-from transformer.analysis.health.checks import checks
+from transformer.analysis.health.checks import CHECKS, checks
 from transformer.config import RunConfig
 
 PAD = 11
@@ -66,6 +67,16 @@ def test_the_strip_has_a_mark_for_each_law_whatever_the_page(run: str) -> None:
         app = open_page(page, run=run)
         assert strip(app) == f"Health {''.join(marks)}"
         assert not app.error
+
+
+def test_a_check_of_one_file_is_marked_counted_and_linked(forgetting: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    lend(monkeypatch, CHECKS, "small")
+    app = open_page(run="reverse", health="small")
+    assert strip(app) == f"Health {KEPT * (len(NAMES) + 1)}"
+    assert link(app) == {"run": "reverse", "health": "small"}
+    assert app.button_group(key="control-health").options[NAMES.index("rows") + 1 :][0].content == "Small weights"
+    assert "The greatest weight is" in said(app)
+    assert f"Health: all {len(NAMES) + 1} laws hold." in said(app)
 
 
 def test_a_link_opens_a_law_and_a_click_another() -> None:
