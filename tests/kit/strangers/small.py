@@ -14,5 +14,5 @@ class Small(Check):
     formula: ClassVar[str] = r"|w| \le 1000"
 
     def look(self, case):
-        worst = max(float(weight.abs().max()) for weight in case.model.parameters())
+        worst = max(float(weight.detach().abs().max()) for weight in case.model.parameters())
         return Finding(worst <= 1000, f"The greatest weight is {worst:.3g}.", worst, 1000)
