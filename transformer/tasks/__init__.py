@@ -40,7 +40,8 @@ GUESSED_FROM, FILLS = 64, 512
 """Of a law that no place decides: questions a ceiling is averaged over, and ways to fill what is not seen of each."""
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
-Question, Answer = Int[np.ndarray, "length"], Int[np.ndarray, "answer"]
+Question = Int[np.ndarray, "length"]
+Answer = Int[np.ndarray, "answer"]
 Questions = list[Int[np.ndarray, "_length"]] | Int[np.ndarray, "row length"]
 """Each of its own length, or all of one."""
 
