@@ -21,13 +21,17 @@ from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
 from transformer.commands.measure import TRAINING, corners, lengths
 from transformer.commands.sweep import sweep
-from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation.foreign import shortened
 from transformer.foundation.program import program
+from transformer.foundation.registry import folder_names
+from transformer.foundation.words import listed
+from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity, said
 from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
 
 if TYPE_CHECKING:
+    from transformer.tasks import Task
     from transformer.training.device import Choice
     from transformer.training.loop import Step
     from transformer.training.team import Team
@@ -77,7 +81,9 @@ app = App(
     help_epilogue="A run is a folder; the dashboard lists what is trained here: "
     f"`{program().replace('transformer', 'dashboard')} run`.",
 )
-TASK, MODEL = Group("The task"), Group("The model")
+TASK = Group("The task", help=f"The tasks are {listed([*TASKS.names(), TEXT])}.")
+ENCODINGS = listed(folder_names(Path(__file__).parent / "positions"))
+MODEL = Group("The model", help=f"The positional encodings are {ENCODINGS}.")
 DEFAULT, AUTO = RunConfig(), ModelConfig()
 
 
@@ -147,7 +153,7 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
     from transformer.training.loop import TrainingError
     from transformer.training.recording import develop, record
 
-    device = choice.device
+    device, task = choice.device, config.build_task()
     torch.set_num_threads(1)
     columns = (
         TextColumn("step {task.completed:>5.0f}"),
@@ -165,7 +171,7 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
             bar = progress.add_task("loss …", total=config.training.max_steps)
             measured = ""
             for step in record(run, team, choice, config):
-                measured = _measured(step) or measured
+                measured = _measured(step, task) or measured
                 progress.update(bar, completed=step.step, description=f"loss {step.loss:.3f}{measured}")
     except TrainingError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -177,12 +183,13 @@ def _record(run: Run, config: RunConfig, team: Team, choice: Choice) -> int:
     return 0
 
 
-def _measured(step: Step) -> str:
+def _measured(step: Step, task: Task) -> str:
     """What was measured at a step, for the line of progress; empty where nothing was."""
     if step.held_out_loss is not None:
         return f", held-out perplexity {said(perplexity(step.held_out_loss))}"
     if step.accuracy is not None:
-        return f", second half {float(step.accuracy[len(step.accuracy) // 2 :].mean()):.3f}"
+        judged = [group == task.part for group in task.groups(task.length)]
+        return f", {task.part} {float(step.accuracy[judged].mean()):.3f}"
     return ""
 
 
@@ -254,7 +261,7 @@ def list_(root: Path = ROOT) -> None:
         print(
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
             f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
-            f"step {state.step}, {_known(evaluation, bool(task.text))}, {state.status}"
+            f"step {state.step}, {_known(evaluation, config.build_task())}, {state.status}"
             f"{', comes with the package' if run.packaged else ''}"
         )
     if not runs:
@@ -263,11 +270,11 @@ def list_(root: Path = ROOT) -> None:
         print(f"left out: {fault}", file=sys.stderr)
 
 
-def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
+def _known(evaluation: dict[str, Any] | None, task: Task) -> str:
     """What was measured when a run had ended."""
-    if reads:
+    if not task.lawful:
         return f"perplexity {said(evaluation['perplexity'])}" if evaluation else "perplexity –"
-    return f"second half {evaluation['second_half']:.3f}" if evaluation else "second half –"
+    return f"{task.part} {evaluation['second_half']:.3f}" if evaluation else f"{task.part} –"
 
 
 TEXTS = example("corpus shakespeare", "train --task text --text shakespeare --length 256")

@@ -41,7 +41,7 @@ class TaskConfig:
     """What is to be learned. Raises ConfigError for what cannot be."""
 
     task: str = "reverse"
-    """The task: reverse, reverse-aligned, reverse-translate, copy, sort or text."""
+    """The task, by its name."""
     length: int = 8
     """Symbols in the (longest) sequence."""
     min_length: int | None = None
@@ -84,7 +84,7 @@ class ModelConfig:
     d_ff: int = 256
     """Width of the feed-forward layer; 0 leaves it out."""
     positions: str = "learned"
-    """Positional encoding: sinusoidal, learned, rotary, alibi or none."""
+    """The positional encoding, by its name."""
     mask: str = "auto"
     """What a query may see: causal, anti-causal, full, padding, sliding-window:W, recent:W, prefix:P, block:W,
     hide:POSITION, random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
@@ -289,6 +289,7 @@ class RunConfig:
             f"the mask was painted for {mask.longest} positions, but the task {self.task.task} of length "
             f"{self.task.length} has {task.n_ctx}",
         )
+        within("the tokens of a sequence", task.n_ctx, 1, MAX_TOKENS)
         penalties = model.n_heads * task.n_ctx**2 if model.positions == "alibi" else 0
         require(
             penalties <= MAX_PENALTIES,

@@ -38,10 +38,15 @@ class Network(nn.Module):
         """Logits for what each position says. Raises ValueError when the input does not fit."""
 
     @torch.no_grad()
-    def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
-        """Let one that has a source speak by itself: from `start`, always the likeliest token, as long as that."""
+    def greedy(
+        self, source: Int[Tensor, "batch source"], start: int, n_more: int | None = None
+    ) -> Int[Tensor, "batch more"]:
+        """Let one that has a source speak by itself: from `start`, always the likeliest token.
+
+        `n_more` times; as often as the source is long, if it is not said.
+        """
         tokens = torch.full_like(source[:, :1], start)
-        for _ in range(source.shape[1]):
+        for _ in range(source.shape[1] if n_more is None else n_more):
             said = self(tokens, source)[:, -1:].argmax(dim=-1)
             tokens = torch.cat([tokens, said], dim=1)
         return tokens[:, 1:]

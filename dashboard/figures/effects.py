@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -82,7 +83,7 @@ def patching_heatmap(
     limit = max(1.0, float(np.nanmax(np.abs(recovered), initial=0.0)))
     sentences = [
         [
-            f"{safe(site)} at {place}: {share:.3f} of the logit difference comes back"
+            "" if math.isnan(share) else f"{safe(site)} at {place}: {share:.3f} of the logit difference comes back"
             for place, share in zip(places, row, strict=True)
         ]
         for site, row in zip(sites, recovered, strict=True)

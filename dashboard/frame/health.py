@@ -1,4 +1,4 @@
-"""The health strip: eight small marks at the sidebar's foot, quiet while all is well, and the evidence behind each."""
+"""The health strip: a small mark for each check at the sidebar's foot, quiet while all is well, and its evidence."""
 
 from __future__ import annotations
 

@@ -151,9 +151,10 @@ def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
             "Always guessing "
             f"the commonest token would be right for {task.chance:.3f} of all."
         )
-    half = last["accuracy"][len(last["accuracy"]) // 2 :]
+    groups = task.groups(task.length)
+    shares = [share for share, group in zip(last["accuracy"], groups, strict=True) if group == task.part]
     return (
-        f"At step {last['step']} the second half is right in {sum(half) / len(half):.3f} of the cases, on "
+        f"At step {last['step']} the {task.part} is right in {sum(shares) / len(shares):.3f} of the cases, on "
         f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences. Chance is {task.chance:.2f}."
     )
 

@@ -20,7 +20,6 @@ from dashboard.view import imported as view
 from dashboard.view.pages import Page
 from dashboard.view.settings import longest
 from transformer.foundation.checks import UserError
-from transformer.tasks import ALPHABET
 from transformer.text.task import Text
 
 
@@ -141,8 +140,7 @@ def _input(model: Model) -> None:
     if error:
         st.error(plain(error), icon=":material/error:")
     elif lawful:
-        symbols = ALPHABET[0] + " to " + task.vocabulary[task.symbols - 1]
-        st.caption(f"1 to {task.length} symbols, {symbols}. {_length_note(model)}")
+        st.caption(f"1 to {task.length} symbols, {task.alphabet}. {_length_note(model)}")
     else:
         st.caption(note(model))
 

@@ -18,6 +18,7 @@ from transformer.analysis.accuracy import ceilings
 
 if TYPE_CHECKING:
     from dashboard.lectures.values import ViewValues
+    from transformer.analysis.accuracy.result import Accuracy
     from transformer.edits import Edit
 
 
@@ -38,14 +39,25 @@ def _edit(values: ViewValues, number: float) -> Edit:
 
 def _under(values: ViewValues, made: tuple[Edit, ...], group: str) -> float:
     length = values.view.measured_length or values.model.task.length
-    return edits.accuracy(values.model, made, length).of(group)
+    return part(values, edits.accuracy(values.model, made, length), group)
+
+
+def part(values: ViewValues, measured: Accuracy, name: str) -> float:
+    """The accuracy of a part of what is said, by the name that the task gives it.
+
+    "first half" and "second half" are also the first and the last part, whatever the task calls them; where it has one
+    part, both are that. Raises KeyError for another name.
+    """
+    parts = values.model.task.parts
+    named = {"first half": parts[0], "second half": parts[-1], **{part: part for part in parts}}
+    return measured.of(named[name])
 
 
 def _right_at(values: ViewValues, length: float, group: str) -> float:
-    """The accuracy of a group of sequences of another length, under the view's edits."""
+    """The accuracy of a part of sequences of another length, under the view's edits."""
     if not (float(length).is_integer() and 1 <= length <= 64):
         raise ValueError("a length is a whole number from 1 to 64")
-    return edits.accuracy(values.model, _edits(values), int(length)).of(group)
+    return part(values, edits.accuracy(values.model, _edits(values), int(length)), group)
 
 
 def _pattern_moved(values: ViewValues) -> float:
@@ -112,4 +124,4 @@ NAMES: dict[str, Callable[..., Any]] = {
     "right_at": _right_at,
     "earlier": _earlier,
 }
-"""Functions of groups of positions, "second half", of edits and lengths."""
+"""Functions of parts of what is said, "second half", of edits and lengths."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.lectures import changes, texts, walks
+from dashboard.lectures.changes import part
 from dashboard.lectures.questions import Bars, Cells
 from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
@@ -162,9 +163,9 @@ def _ceiling(values: ViewValues, place: float) -> float:
 
 
 def _under(values: ViewValues, mask: str, group: str) -> float:
-    """The accuracy of a group, "second half", under another mask, without training the model for it."""
+    """The accuracy of a part, "second half", under another mask, without training the model for it."""
     found = masks.parse(mask)
-    return values.model.accuracy(values.view.sequences, found, values.view.measured_length).of(group)
+    return part(values, values.model.accuracy(values.view.sequences, found, values.view.measured_length), group)
 
 
 def _known_under(values: ViewValues, mask: str) -> int:
@@ -229,8 +230,8 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "bag": lambda values: float(bag_ceiling(values.model.task.length, values.model.config.task.symbols).mean()),
     "chance": lambda values: values.model.task.chance,
     "right": _right,
-    "first_half": lambda values: values.accuracy.of("first half"),
-    "second_half": lambda values: values.accuracy.of("second half"),
+    "first_half": lambda values: part(values, values.accuracy, "first half"),
+    "second_half": lambda values: part(values, values.accuracy, "second half"),
     "perplexity": lambda values: _evaluated(values, "perplexity"),
     **walks.NUMBERS,
     **changes.NUMBERS,

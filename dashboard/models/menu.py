@@ -33,7 +33,7 @@ class Choice:
     config: RunConfig
     state: State
     accuracy: float | None
-    """Second half of the answer, as measured when it was trained."""
+    """Of the part that its task is judged by, as measured when it was trained."""
     snapshots: tuple[int, ...]
     perplexity: float | None = None
     """Of what was held out of the text that it reads."""
@@ -189,7 +189,7 @@ def _choice(run: Run, name: str = "") -> Choice | None:
 def _bare_choice(name: str, member: members.Bare) -> Choice:
     """The entry of a population's member whose weights are not kept."""
     task, row = member.config.build_task(), member.row
-    half = [group == "second half" for group in task.groups(task.length)]
-    counted_of = [count for count, chosen in zip(row.correct, half, strict=True) if chosen]
+    groups = task.groups(task.length)
+    counted_of = [count for count, group in zip(row.correct, groups, strict=True) if group == task.part]
     share = sum(counted_of) / (len(counted_of) * row.sequences) if counted_of and row.sequences else None
     return Choice(name, member.config, State("finished", step=row.step), share, (row.step,))

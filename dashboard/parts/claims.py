@@ -89,9 +89,9 @@ def second_layer(layers: int, share: float, bag: float) -> str:
 
 
 def reads_answers(model: Model) -> bool:
-    """Does what it reads hold answers? What answers in place reads the question alone."""
+    """Does what it reads hold answers? What answers in place, or with one symbol, reads the question alone."""
     task = model.task
-    return task.has_source or not task.answers(task.length).all()
+    return (task.has_source or not task.answers(task.length).all()) and task.answer_length(task.length) > 1
 
 
 def read(model: Model) -> str:

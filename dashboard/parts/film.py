@@ -133,7 +133,7 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
         return f"This model has no heads: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
     moment = sharpening(film)
-    if moment is None and config.model.recurrent:
+    if moment is None and config.model.recurrent and config.build_task().points:
         task, (reading,) = config.build_task(), film.readings.values()
         said = alignment_sentence(reading.pattern(-1)[0], task.expected_keys(task.example))
         return f"At step {film.steps[-1]} {said[0].lower()}{said[1:-1]}"

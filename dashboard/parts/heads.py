@@ -76,8 +76,10 @@ def grid(
 
 def working_sentence(model: Model, head: Head, survey: Survey) -> str:
     """What a head does about the task, on average: of a GRU, which of the encoder's states its decoder looks at."""
-    if not model.task.lawful:
+    if not model.task.points and head.site.endswith("self_attention"):
         return habit_sentence(head, survey)
+    if not model.task.points:
+        return f"This task expects no particular key of head {head.short} ({head.kind})."
     if not model.config.model.recurrent:
         return share_sentence(head, survey)
     return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))

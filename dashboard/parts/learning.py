@@ -48,8 +48,7 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).greatest)
-    # An answer that stands in a source has no half that is asked for more than the other.
-    drawn = replace(measured, groups=()) if model.task.has_source else measured
+    drawn = measured if len(model.task.parts) > 1 else replace(measured, groups=())  # one part needs no name
     figure = accuracy_bars(drawn, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."
     if heading:

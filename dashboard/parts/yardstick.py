@@ -39,7 +39,6 @@ FALLEN = 0.5
 """What a target of a law loses that is named as lost."""
 LONGEST = 256
 """Tokens of the longest windows of a text of which several fit into what answers a click."""
-HALVES = ("second half", "first half")
 
 
 @dataclass(frozen=True)
@@ -209,15 +208,19 @@ class ByAccuracy(Yardstick):
     def basis(self, found: Accuracy, before: Accuracy | None) -> str:
         return f"{found.sequences:,} fresh sequences of length {self.length}.{claims.read(self.model)}"
 
+    @property
+    def part(self) -> str:
+        return self.model.task.part
+
     def state(self, found: Accuracy) -> str:
-        return f"the second half stands at {found.of('second half'):.2f}"
+        return f"the {self.part} stands at {found.of(self.part):.2f}"
 
     def change(self, what: str, before: Accuracy, after: Accuracy) -> str:
-        """The larger change of the two halves."""
-        halves = {half: (before.of(half), after.of(half)) for half in HALVES}
-        half = max(HALVES, key=lambda each: np.nan_to_num(abs(halves[each][1] - halves[each][0])))
-        same = f"{what} nothing is lost: the second half keeps its {after.of('second half'):.2f}."
-        return _went(f"{what} the {half}", same, *halves[half])
+        """The largest change of its parts."""
+        parts = {part: (before.of(part), after.of(part)) for part in reversed(self.model.task.parts)}
+        most = max(parts, key=lambda part: np.nan_to_num(abs(parts[part][1] - parts[part][0])))
+        same = f"{what} nothing is lost: the {self.part} keeps its {after.of(self.part):.2f}."
+        return _went(f"{what} the {most}", same, *parts[most])
 
     def change_of_mean(self, what: str, before: Accuracy, after: Accuracy) -> str:
         was, now = self.mean(before), self.mean(after)
@@ -225,10 +228,10 @@ class ByAccuracy(Yardstick):
         return _went(said, f"{said} stays at {now:.2f}.", was, now)
 
     def compared(self, found: Accuracy, before: Accuracy | None) -> str:
-        now = found.of("second half")
+        now, part = found.of(self.part), self.part.capitalize()
         if before is None:
-            return f"Second half {now:.2f}."
-        return f"Second half {before.of('second half'):.2f} before, {now:.2f} after."
+            return f"{part} {now:.2f}."
+        return f"{part} {before.of(self.part):.2f} before, {now:.2f} after."
 
     def lost(self, before: Accuracy, after: Accuracy) -> str:
         lost = [name for name, fell in zip(after.names, before.mean - after.mean > FALLEN, strict=True) if fell]

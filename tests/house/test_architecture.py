@@ -18,6 +18,7 @@ from dashboard.view.pages import PAGES
 from tests.kit.checkout import ROOT, script, tracked
 from tests.kit.waiting import PATIENCE
 from transformer import edits, masks, mistakes, positions, tasks
+from transformer.analysis.health import checks
 from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry, folder_names
 
@@ -29,6 +30,7 @@ REGISTRIES = {
     "tasks": tasks.TASKS,
     "edits": edits.EDITS,
     "mistakes": mistakes.MISTAKES,
+    "analysis/health/checks": checks.CHECKS,
 }
 
 
@@ -111,7 +113,7 @@ NEW = {
     ),
     "masks": (MASK, "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()"),
     "tasks": (
-        "from transformer.tasks._layouts import Aligned\nclass New(Aligned):\n    law = 'y = x'\n"
+        "from transformer.tasks._layouts import Aligned\nclass New(Aligned):\n    law, verb = 'y = x', 'copies'\n"
         "    def answer(self, question): return question\n",
         "RunConfig(task=TaskConfig(task='brand-new')).to_dict()",
     ),
@@ -120,6 +122,12 @@ NEW = {
         "@dataclass(frozen=True)\nclass New(PlacesEdit):\n    title = 'something else'\n"
         "    def apply(self, value): return 2 * value\n",
         "[edits.parse_edit('brand-new').write(), edits.kinds()[-1]]",
+    ),
+    "analysis/health/checks": (
+        "from transformer.analysis.health.case import Check, Finding\nclass New(Check):\n"
+        "    order, label, law, formula = 99, 'New', 'It is small.', '1'\n"
+        "    def look(self, case): return Finding(True, 'It is.')\n",
+        "[check.name for check in checks.checks()]",
     ),
     "mistakes/mask": (
         "from transformer.mistakes import MaskMistake\nclass New(MaskMistake): title = 'Nothing'\n",
@@ -135,9 +143,10 @@ def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer")
     code = (
         "from transformer import config, edits, masks, mistakes, positions, tasks\n"
+        "from transformer.analysis.health import checks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
         "print(config.__file__)\n"
-        "for found in (positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES):\n"
+        "for found in (positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES, checks.CHECKS):\n"
         "    assert found['brand-new'].__name__ == 'New', found.names()\n"
         "    assert not any('private' in name for name in found.names())\n"
     )

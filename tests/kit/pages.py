@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from google.protobuf.json_format import MessageToDict
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
@@ -63,6 +64,38 @@ def page_to_read(page: str, **query: str) -> AppTest:
 def words(app: AppTest) -> str:
     """What a page says in paragraphs and captions, as it is read."""
     return shown(" ".join(each.value for each in (*app.markdown, *app.caption)))
+
+
+def sentences(app: AppTest) -> set[str]:
+    """Every text that a page hands to the browser and that has a word in it: also in figures, tables and tooltips."""
+    found: set[str] = set()
+
+    def take(value: Any) -> None:
+        if isinstance(value, dict):
+            for each in value.values():
+                take(each)
+        elif isinstance(value, list | tuple):
+            for each in value:
+                take(each)
+        elif isinstance(value, str) and len(value) < 20_000:
+            bare = re.sub(r"<style.*?</style>|<[^>]+>", " ", value, flags=re.DOTALL)
+            found.add(shown(" ".join(bare.split())))
+
+    def walk(node: Any) -> None:
+        for each in node.children.values():
+            if hasattr(each, "children"):
+                take(MessageToDict(each.proto) if each.proto is not None else {})
+                walk(each)
+            elif each.type == "bidi_component":
+                header, body = unpack(each.proto.bytes)
+                take([header, json.loads(body) if body[:1] == b"{" else ""])
+            else:
+                take(MessageToDict(each.proto))
+            if each.type == "arrow_data_frame":
+                take([[str(name) for name in each.value.columns], each.value.select_dtypes("object").values.tolist()])
+
+    walk(app._tree)
+    return {text for text in found if re.search("[A-Za-z]{3}", text)}
 
 
 def link(app: AppTest) -> dict[str, str]:

@@ -169,7 +169,7 @@ class Example:
     """What the first look at a run shows: one question answered, and every head's mean. Kept beside its weights."""
 
     question: Int[np.ndarray, "length"]
-    said: Int[np.ndarray, "length"]
+    said: Int[np.ndarray, "answer"]
     sample: Sample
     survey: Survey
     snapshot: str

@@ -22,24 +22,24 @@ WHOLE = 512
 """Tokens up to which patterns are kept cell by cell; of longer ones a sample keeps a downsampled picture."""
 
 
-def say(model: Network, task: Task, question: Question) -> Int[np.ndarray, "length"]:
+def say(model: Network, task: Task, question: Question) -> Int[np.ndarray, "answer"]:
     """The model's own answer, nobody helping: each token is chosen after those that it said itself."""
     return say_each(model, task, question[None])[0]
 
 
 def say_each(
     model: Network, task: Task, questions: Int[np.ndarray, "sequence length"]
-) -> Int[np.ndarray, "sequence length"]:
+) -> Int[np.ndarray, "sequence answer"]:
     """The model's own answers to questions of one length."""
     batch, length = task.encode(list(questions)), questions.shape[1]
     tokens, source = tensors(model, batch)
     with torch.no_grad():
         if source is not None:
-            said = model.greedy(source, task.separator)
+            said = model.greedy(source, task.separator, task.answer_length(length))
         elif batch.is_answer.all():
             said = model(tokens).argmax(dim=-1)
         else:
-            said = model.continue_greedily(tokens[:, : length + 1], length)
+            said = model.continue_greedily(tokens[:, : length + 1], task.answer_length(length))
     return said.cpu().numpy()
 
 
@@ -48,7 +48,7 @@ def sample(
     task: Task,
     question: Question,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
     edits: Sequence[Edit] = (),
     pad_to: int | None = None,
 ) -> Sample:
@@ -89,7 +89,7 @@ def sample(
 
 
 def lay_out(
-    task: Task, question: Question, *, said: Int[np.ndarray, "length"] | None = None, pad_to: int | None = None
+    task: Task, question: Question, *, said: Int[np.ndarray, "answer"] | None = None, pad_to: int | None = None
 ) -> Batch:
     """One question as the model reads it, with what was `said` in place of the right answer where it reads that.
 

@@ -135,8 +135,8 @@ def measure(mistake: type[Mistake], answer: Answer, *, right: bool = False) -> S
     return Signature(
         accuracy=correct.mean(axis=0),
         ceiling=best.accuracy,
-        first_half=float(correct[:, groups == "first half"].mean()),
-        second_half=float(correct[:, groups == "second half"].mean()),
+        first_half=float(correct[:, groups == task.parts[0]].mean()),
+        second_half=float(correct[:, groups == task.part].mean()),
         free_running=float((said == targets[:, task.length :]).float().mean()),
         chance=task.chance,
         loss=float(functional.cross_entropy(seen.logits.flatten(0, 1), learned.flatten())),

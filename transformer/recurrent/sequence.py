@@ -138,11 +138,13 @@ class Recurrent(Network):
         return torch.rand(tokens.shape, device=tokens.device) < self.teacher_forcing
 
     @torch.no_grad()
-    def greedy(self, source: Int[Tensor, "batch source"], start: int) -> Int[Tensor, "batch source"]:
+    def greedy(
+        self, source: Int[Tensor, "batch source"], start: int, n_more: int | None = None
+    ) -> Int[Tensor, "batch more"]:
         """Let it speak by itself, each token from the state after the one before."""
         memory, state = self._read(source), None
         read, said = torch.full_like(source[:, :1], start), []
-        for _ in range(source.shape[1]):
+        for _ in range(source.shape[1] if n_more is None else n_more):
             features, state = self.core.decode(self.embedding(read), memory, state)
             read = self.unembedding(features).argmax(dim=-1)
             said.append(read)

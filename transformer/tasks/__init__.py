@@ -4,9 +4,11 @@ A task samples its own data (numpy, no PyTorch), states its law (`answer`), its 
 says for any information flow how accurate a perfect predictor could be at each position: one who knows how long the
 sequence is (`ceiling`), or takes it to have one length among others (`belief`).
 
-Words. A *question* x1..xn is drawn at random; the *answer* y1..yn follows from it. The model reads *slots* (a source,
-if it has an encoder and a decoder, then its tokens) and has one *target* at each token. Lengths and indices are
-counted in symbols and slots, from 0; what is shown to people counts from 1.
+Words. A *question* x1..xn is drawn at random; the *answer* y1..ym follows from it, and m from n alone. The model reads
+*slots* (a source, if it has an encoder and a decoder, then its tokens) and has one *target* at each token. Lengths and
+indices are counted in symbols and slots, from 0; what is shown to people counts from 1.
+
+What people read of a task it says itself: its `verb`, the names of its `parts`, its `alphabet`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from transformer.foundation.checks import require
 from transformer.foundation.registry import Registry
+from transformer.foundation.words import listed
 from transformer.masks import Mask
 
 if TYPE_CHECKING:
@@ -32,9 +36,12 @@ MOST_PATTERNS = 5000
 """Cases that are gone through one by one, at most."""
 SAMPLED_QUESTIONS, MOST_ROWS = 2000, 20_000
 """Questions that are drawn where there are more cases: of one length, and at most of all that look alike."""
+GUESSED_FROM, FILLS = 64, 512
+"""Of a law that no place decides: questions a ceiling is averaged over, and ways to fill what is not seen of each."""
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
+Answer = Int[np.ndarray, "answer"]
 Questions = list[Int[np.ndarray, "_length"]] | Int[np.ndarray, "row length"]
 """Each of its own length, or all of one."""
 
@@ -129,6 +136,13 @@ class Task(ABC):
 
     law: ClassVar[str]
     """The law in one sentence."""
+    verb: ClassVar[str]
+    """What a model does that does it, after "It": "reverses", "counts the zeros"."""
+    parts: ClassVar[tuple[str, ...]]
+    """What the parts of its targets are called after "the", from the first to the last: "first half", "second half".
+
+    The last is what a model is judged by. Where there is one part, it is all targets.
+    """
     lawful: ClassVar[bool] = True
     """Is there a law, by which the answer follows from the question? A text has none that anybody knows."""
     architectures: ClassVar[tuple[str, ...]]
@@ -136,12 +150,28 @@ class Task(ABC):
     limit: ClassVar[Mask]
     """What a query may see without being told its own answer."""
     rearranges: ClassVar[bool] = False
-    """Is the answer the question's symbols in another order, whatever they are? Then many are answered at once."""
+    """Is the answer made of symbols of the question, each from a place that does not hang on what they are?
+
+    Then many questions are answered at once, and what can be known follows from the places.
+    """
 
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
-        if "answer" in cls.__dict__ and "rearranges" not in cls.__dict__:
+        if "answer" not in cls.__dict__:
+            return
+        if "rearranges" not in cls.__dict__:
             cls.rearranges = False  # what another law has said of itself does not hold for this one
+        missing = [name for name in ("law", "verb", "parts", "architectures", "limit") if not hasattr(cls, name)]
+        if missing:
+            raise TypeError(f"the task {cls.__name__} does not say its {listed(missing)}")
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError for lengths that vary where the task does not say what can be known of them."""
+        require(
+            len(self.lengths) == 1 or self.rearranges or type(self).belief is not Task.belief,
+            f"the task {self.name} takes sequences of one length: where lengths vary, it does not say what can be "
+            "known (its belief)",
+        )
 
     @classmethod
     def of(cls, config: TaskConfig) -> Task:
@@ -151,8 +181,12 @@ class Task(ABC):
     # --- the law and its words
 
     @abstractmethod
-    def answer(self, question: Question) -> Question:
-        """y from x: the law itself, for one question of any length."""
+    def answer(self, question: Question) -> Answer:
+        """y from x: the law itself, for one question of any length. As long for all questions of one length."""
+
+    def answer_length(self, length: int) -> int:
+        """Symbols in the answer to a question of `length` symbols."""
+        return len(self.answer(np.zeros(length, dtype=np.int64)))
 
     @property
     def name(self) -> str:
@@ -186,6 +220,24 @@ class Task(ABC):
         return (*ALPHABET[: self.symbols], "SEP", "PAD")
 
     @property
+    def alphabet(self) -> str:
+        """Its symbols in words: "0 to 9", "0 to 9 and a to j"."""
+        first, last = self.vocabulary[0], self.vocabulary[self.symbols - 1]
+        if self.symbols <= 10:
+            return f"{first} to {last}"
+        return f"{first} to 9 and a{f' to {last}' if last != 'a' else ''}"
+
+    @property
+    def points(self) -> bool:
+        """Is there a place to look at for some of its answers, where what is to be said stands in the question?"""
+        return bool(self.expected_keys(self.example).any())
+
+    @property
+    def part(self) -> str:
+        """The part that a model is judged by, after "the"."""
+        return self.parts[-1]
+
+    @property
     def lengths(self) -> range:
         return range(self.min_length or self.length, self.length + 1)
 
@@ -199,11 +251,10 @@ class Task(ABC):
         characters = [c for c in text.lower() if not c.isspace() and c not in ",;"]
         allowed = self.vocabulary[: self.symbols]
         wrong = next((c for c in characters if c not in allowed), None)
-        span = f"{allowed[0]} to {allowed[-1]}" if self.symbols <= 10 else f"0 to 9 and a to {allowed[-1]}"
         if wrong is not None:
-            raise ValueError(f"“{wrong}” is not a symbol of this task: use {span}")
+            raise ValueError(f"“{wrong}” is not a symbol of this task: use {self.alphabet}")
         if not 1 <= len(characters) <= self.length:
-            raise ValueError(f"type 1 to {self.length} symbols ({span}), not {len(characters)}")
+            raise ValueError(f"type 1 to {self.length} symbols ({self.alphabet}), not {len(characters)}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
 
     def typed(self, question: Question) -> str:
@@ -252,12 +303,12 @@ class Task(ABC):
             lengths = np.full(len(questions), questions.shape[1])
         else:
             lengths = np.array([*map(len, questions)])
-        widest = max(int(lengths.max()), pad_to or 0)
-        blank = np.zeros((1, widest), dtype=np.int64)
-        tokens = np.full((len(questions), self._layout(blank, blank)[0].shape[1]), self.padding, dtype=np.int64)
+        widest, kinds = max(int(lengths.max()), pad_to or 0), {*lengths.tolist()}
+        targets_of = max(self.count_targets(length) for length in {*kinds, widest})
+        tokens = np.full((len(questions), targets_of), self.padding, dtype=np.int64)
         targets, is_answer, is_target = tokens.copy(), np.zeros_like(tokens, bool), np.zeros_like(tokens, bool)
         source = np.full((len(questions), widest), self.padding, dtype=np.int64) if self.has_source else None
-        for length in {*lengths.tolist()}:  # all of one length at once: row by row takes ten times as long
+        for length in kinds:  # all of one length at once: row by row takes ten times as long
             rows = np.flatnonzero(lengths == length)
             alike = questions if isinstance(questions, np.ndarray) else np.array([questions[row] for row in rows])
             read, predicted, determined = self._layout(alike, self._answers(alike))
@@ -268,11 +319,22 @@ class Task(ABC):
                 source[rows, :length] = alike
         return Batch(tokens, targets, is_answer, is_target, source)
 
-    def _answers(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row length"]:
-        """The answer to each of several questions of one length."""
+    def _answers(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row answer"]:
+        """The answer to each of several questions of one length. Raises ValueError for a law that breaks its word."""
         if self.rearranges:
-            return questions[:, self.answer(np.arange(questions.shape[1]))]
-        return np.array([self.answer(each) for each in questions])
+            found = questions[:, self.answer(np.arange(questions.shape[1]))]
+            if len(found) and not np.array_equal(found[0], self.answer(questions[0])):
+                raise ValueError(
+                    f"the answer of the task {self.name} hangs on what the symbols are: it does not rearrange them"
+                )
+            return found
+        answers = [self.answer(each) for each in questions]
+        if len({len(each) for each in answers}) > 1:
+            raise ValueError(f"the answers of the task {self.name} to questions of one length differ in length")
+        found = np.array(answers, dtype=np.int64).reshape(len(questions), -1)
+        if found.size and not 0 <= found.min() <= found.max() < self.symbols:
+            raise ValueError(f"an answer of the task {self.name} has a symbol that is none of its {self.symbols}")
+        return found
 
     @property
     def has_source(self) -> bool:
@@ -281,7 +343,7 @@ class Task(ABC):
 
     @abstractmethod
     def _layout(
-        self, questions: Int[np.ndarray, "row length"], answers: Int[np.ndarray, "row length"]
+        self, questions: Int[np.ndarray, "row length"], answers: Int[np.ndarray, "row answer"]
     ) -> tuple[Int[np.ndarray, "row position"], Int[np.ndarray, "row position"], Bool[np.ndarray, "position"]]:
         """Tokens, targets, and whether each target is determined, for questions of one length and their answers."""
 
@@ -293,7 +355,11 @@ class Task(ABC):
 
     @abstractmethod
     def groups(self, length: int) -> tuple[str, ...]:
-        """The part each target belongs to: "first half", "separator" or "second half"."""
+        """The part each target belongs to: one of `parts`, or "separator"."""
+
+    def count_targets(self, length: int) -> int:
+        """Targets of a question of `length` symbols."""
+        return len(self.target_names(length))
 
     def answers(self, length: int) -> Bool[np.ndarray, "target"]:
         """Which targets are the answer's."""
@@ -301,23 +367,37 @@ class Task(ABC):
 
     @abstractmethod
     def symbols_of_slots(self, length: int) -> Int[np.ndarray, "slot"]:
-        """Which symbol of the question each slot (source, then tokens) carries; -1 where none."""
+        """Which symbol of the question each slot (source, then tokens) carries; -1 where none.
+
+        Where no place of the question decides an answer, y1..ym are symbols n to n+m-1, of their own.
+        """
 
     @abstractmethod
     def symbols_of_targets(self, length: int) -> Int[np.ndarray, "target"]:
-        """Which symbol of the question each target equals; -1 where its position alone decides."""
+        """Which symbol each target equals, counted alike; -1 where its position alone decides."""
+
+    def _symbols_of_answer(self, length: int) -> Int[np.ndarray, "answer"]:
+        """The same of y1..ym."""
+        return self.answer(np.arange(length)) if self.rearranges else length + np.arange(self.answer_length(length))
 
     def ceiling(self, reach: Bool[np.ndarray, "target slot"]) -> Ceiling:
         """The ceiling when the slots in `reach` can influence each target (`analysis.ceilings.reachable` computes it).
 
         Symbols are independent, so a target is known where a slot that carries its symbol arrives, or where its
-        position alone decides, and is a guess elsewhere. The length of the sequence is taken as known: where lengths
-        vary, `analysis.accuracy.ceilings` weighs one length against another.
+        position alone decides, and is a guess elsewhere. Of a law that no place decides, an answer is known where all
+        of the question arrives; what a part of it is worth is an estimate (`sort` says it exactly). The length of the
+        sequence is taken as known: where lengths vary, `analysis.accuracy.ceilings` weighs one against another.
         """
-        length = self._length_of(reach.shape[0])
+        length = reach.shape[1] - len(reach) if self.has_source else self.length_of(len(reach))
         slots, targets = self.symbols_of_slots(length), self.symbols_of_targets(length)
         arrives = (reach & (slots[None, :] == targets[:, None])).any(axis=1) | (targets < 0)
-        return Ceiling.of(np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss))
+        known = np.where(arrives, 1.0, self.chance), np.where(arrives, 0.0, self.chance_loss)
+        found = (*known, *np.zeros((2, len(reach))))
+        for target in [] if self.rearranges else np.flatnonzero(~arrives).tolist():
+            seen = tuple(sorted({*slots[reach[target]].tolist()}))
+            for values, value in zip(found, _guessed(self, length, int(targets[target]), seen), strict=True):
+                values[target] = value
+        return Ceiling.of(*found)
 
     def expected_keys(self, question: Question) -> Bool[np.ndarray, "query key"]:
         """Where a head that does the task looks: for each target of the answer, its symbol's place in the question.
@@ -334,7 +414,7 @@ class Task(ABC):
 
     def carried(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row symbol"]:
         """What the symbols are that slots and targets carry (`symbols_of_slots`), question by question."""
-        return questions
+        return questions if self.rearranges else np.concatenate([questions, self._answers(questions)], axis=1)
 
     def contents(self, questions: Int[np.ndarray, "row length"]) -> Int[np.ndarray, "row slot"]:
         """The token in each slot."""
@@ -415,8 +495,40 @@ class Task(ABC):
         ways = np.array([math.perm(self.symbols, k) / self.symbols ** len(places) for k in range(most + 1)])
         return Cases(questions, ways[kinds], True)
 
-    def _length_of(self, n_targets: int) -> int:
-        return n_targets
+    def length_of(self, targets: int) -> int:
+        """Symbols in a question that has so many targets: the greatest length, where that has as many."""
+        if self.count_targets(self.length) == targets:
+            return self.length
+        return next(length for length in range(1, targets + 1) if self.count_targets(length) == targets)
+
+
+@lru_cache(maxsize=1024)
+def _guessed(task: Task, length: int, sought: int, seen: tuple[int, ...]) -> tuple[float, float, float, float]:
+    """Accuracy and nats of the best guess, and their standard errors, under a law that no place decides.
+
+    Sought and seen are symbols as `symbols_of_targets` counts them. Averaged over questions that are drawn with a fixed
+    seed: what is not seen of each is filled in many ways, and those are kept that agree with what is seen of the
+    answer. One half of them says what to guess and the other judges it, so that no luck is in it.
+    """
+    places, told = [s for s in seen if 0 <= s < length], [s - length for s in seen if s >= length]
+    if sought >= length and len(places) == length:
+        return 1.0, 0.0, 0.0, 0.0
+    if sought < length and not told:
+        return task.chance, task.chance_loss, 0.0, 0.0
+    rng = np.random.default_rng(0)
+    questions, fills = (rng.integers(0, task.symbols, (size, length)) for size in (GUESSED_FROM, FILLS))
+    right, nats = np.ones(len(questions)), np.zeros(len(questions))
+    for row, (question, answer) in enumerate(zip(questions, task.carried(questions)[:, length:], strict=True)):
+        fills[:, places] = question[places]
+        carried = task.carried(fills)
+        agree = carried[(carried[:, length:][:, told] == answer[told]).all(axis=1), sought]
+        if len(agree) < 2:  # what is seen says it all, as far as one can see
+            continue
+        counts = np.bincount(agree[::2], minlength=task.symbols)
+        right[row] = (agree[1::2] == counts.argmax()).mean()
+        nats[row] = -np.log((counts[agree[1::2]] + 1 / task.symbols) / (counts.sum() + 1)).mean()
+    errors = [float(each.std()) / len(each) ** 0.5 for each in (right, nats)]
+    return float(right.mean()), float(nats.mean()), *errors
 
 
 @lru_cache(maxsize=64)

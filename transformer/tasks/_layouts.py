@@ -19,39 +19,42 @@ def begun_with(separator: int, sequences: Int[np.ndarray, "row length"]) -> Int[
 
 
 class Continuation(Task):
-    """`[x1..xn, SEP, y1..yn]` read one token at a time, each target the next token."""
+    """`[x1..xn, SEP, y1..ym]` read one token at a time, each target the next token."""
 
+    parts: ClassVar[tuple[str, ...]] = ("question", "answer")
     architectures: ClassVar[tuple[str, ...]] = ("decoder", "encoder")
     limit: ClassVar[Mask] = Causal()
 
     @property
     def n_ctx(self) -> int:
-        return 2 * self.length
+        return self.count_targets(self.length)
+
+    def count_targets(self, length: int) -> int:
+        return length + self.answer_length(length)
 
     def _layout(self, questions, answers):
         length = questions.shape[1]
         sequences = np.concatenate([questions, np.full((len(questions), 1), self.separator), answers], axis=1)
-        return sequences[:, :-1], sequences[:, 1:], np.arange(1, 2 * length + 1) > length
+        return sequences[:, :-1], sequences[:, 1:], np.arange(1, sequences.shape[1]) > length
 
     def target_names(self, length: int) -> tuple[str, ...]:
-        return (*(f"x{i}" for i in range(2, length + 1)), "SEP", *(f"y{i}" for i in range(1, length + 1)))
+        return (*(f"x{i}" for i in range(2, length + 1)), "SEP", *_names(self.answer_length(length)))
 
     def groups(self, length: int) -> tuple[str, ...]:
-        return ("first half",) * (length - 1) + ("separator",) + ("second half",) * length
+        first, last = self.parts
+        return (first,) * (length - 1) + ("separator",) + (last,) * self.answer_length(length)
 
     def symbols_of_slots(self, length: int):
-        return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])
+        return np.concatenate([np.arange(length), [-1], self._symbols_of_answer(length)[:-1]])
 
     def symbols_of_targets(self, length: int):
-        return np.concatenate([np.arange(1, length), [-1], self.answer(np.arange(length))])
-
-    def _length_of(self, n_targets: int) -> int:
-        return n_targets // 2
+        return np.concatenate([np.arange(1, length), [-1], self._symbols_of_answer(length)])
 
 
 class Aligned(Task):
-    """`x1..xn` read at once; the target at position i is yi."""
+    """`x1..xn` read at once; the target at position i is yi. An answer is as long as its question."""
 
+    parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     architectures: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
     limit: ClassVar[Mask] = Full()
 
@@ -63,30 +66,57 @@ class Aligned(Task):
         return questions, answers, np.ones(questions.shape[1], dtype=bool)
 
     def target_names(self, length: int) -> tuple[str, ...]:
-        return tuple(f"y{i}" for i in range(1, length + 1))
+        return _names(length)
 
     def groups(self, length: int) -> tuple[str, ...]:
-        return ("first half",) * (length // 2) + ("second half",) * (length - length // 2)
+        return in_halves(self.parts, length)
 
     def symbols_of_slots(self, length: int):
         return np.arange(length)
 
     def symbols_of_targets(self, length: int):
-        return self.answer(np.arange(length))
+        return self._symbols_of_answer(length)
 
 
-class Translation(Aligned):
-    """`x1..xn` read by an encoder; a decoder that starts from SEP says y1..yn, each target the next token."""
+class Translation(Task):
+    """`x1..xn` read by an encoder; a decoder that starts from SEP says y1..ym, each target the next token."""
 
+    parts: ClassVar[tuple[str, ...]] = ("answer",)
     architectures: ClassVar[tuple[str, ...]] = ("encoder-decoder", "gru")
     limit: ClassVar[Mask] = Causal()
+
+    @property
+    def n_ctx(self) -> int:
+        return max(self.length, self.answer_length(self.length))
 
     @property
     def has_source(self) -> bool:
         return True
 
+    def count_targets(self, length: int) -> int:
+        return self.answer_length(length)
+
     def _layout(self, questions, answers):
-        return begun_with(self.separator, answers), answers, np.ones(questions.shape[1], dtype=bool)
+        return begun_with(self.separator, answers), answers, np.ones(answers.shape[1], dtype=bool)
+
+    def target_names(self, length: int) -> tuple[str, ...]:
+        return _names(self.answer_length(length))
+
+    def groups(self, length: int) -> tuple[str, ...]:
+        return self.parts * self.answer_length(length)
 
     def symbols_of_slots(self, length: int):
-        return np.concatenate([np.arange(length), [-1], self.answer(np.arange(length))[:-1]])
+        return np.concatenate([np.arange(length), [-1], self._symbols_of_answer(length)[:-1]])
+
+    def symbols_of_targets(self, length: int):
+        return self._symbols_of_answer(length)
+
+
+def in_halves(parts: tuple[str, ...], targets: int) -> tuple[str, ...]:
+    """The part of each target, where two parts stand for two halves; an odd target is in the second."""
+    first, second = parts
+    return (first,) * (targets // 2) + (second,) * (targets - targets // 2)
+
+
+def _names(answers: int) -> tuple[str, ...]:
+    return tuple(f"y{i}" for i in range(1, answers + 1))

@@ -9,6 +9,8 @@ class Copy(Continuation):
     """`[x1..xn, SEP, x1..xn]`: one fixed distance, so relative positions are enough."""
 
     law: ClassVar[str] = "after SEP, the sequence again: yᵢ = xᵢ"
+    verb: ClassVar[str] = "copies"
+    parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

@@ -9,6 +9,8 @@ class Reverse(Continuation):
     """`[x1..xn, SEP, xn..x1]`: the first half cannot be predicted, the second can."""
 
     law: ClassVar[str] = "after SEP, the sequence again, backwards: yᵢ = xₙ₊₁₋ᵢ"
+    verb: ClassVar[str] = "reverses"
+    parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

@@ -9,6 +9,7 @@ class ReverseAligned(Aligned):
     """The encoder's reversal; under a causal mask only the second half can be known."""
 
     law: ClassVar[str] = "position i says the token at the mirrored position: yᵢ = xₙ₊₁₋ᵢ"
+    verb: ClassVar[str] = "reverses"
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

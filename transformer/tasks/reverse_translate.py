@@ -9,6 +9,7 @@ class ReverseTranslate(Translation):
     """The encoder-decoder's reversal: cross-attention carries it."""
 
     law: ClassVar[str] = "an encoder reads x, a decoder says it backwards: yᵢ = xₙ₊₁₋ᵢ"
+    verb: ClassVar[str] = "reverses"
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

@@ -24,16 +24,14 @@ class Sort(Continuation):
     """`[x1..xn, SEP, sorted x]`: every answer needs all of the question."""
 
     law: ClassVar[str] = "after SEP, the symbols in ascending order"
+    verb: ClassVar[str] = "sorts"
+    parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
 
     def answer(self, question):
         return np.sort(question)
 
-    def symbols_of_slots(self, length: int):
-        """Here y1..yn are symbols n to 2n-1, of their own: no single place of the question carries them."""
-        return np.concatenate([np.arange(length), [-1], np.arange(length, 2 * length - 1)])
-
-    def symbols_of_targets(self, length: int):
-        return np.concatenate([np.arange(1, length), [-1], np.arange(length, 2 * length)])
+    def _answers(self, questions):
+        return np.sort(questions, axis=1)
 
     def expected_keys(self, question):
         """For each target of the answer, every place of the question that holds the symbol to be said."""
@@ -87,9 +85,6 @@ class Sort(Continuation):
         return Ceiling.of(accuracy, nats, error, nats_error)
 
     # --- where the length is not known
-
-    def carried(self, questions):
-        return np.concatenate([questions, np.sort(questions, axis=1)], axis=1)
 
     def belief(self, length, target, visible, contents):
         """What is expected of a target by somebody who takes the sequence to have this length."""

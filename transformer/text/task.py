@@ -13,7 +13,7 @@ from transformer.foundation.foreign import shortened
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
 from transformer.tasks import Batch, Ceiling, Task
-from transformer.tasks._layouts import begun_with
+from transformer.tasks._layouts import begun_with, in_halves
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt, TextError, windows
 
@@ -36,6 +36,8 @@ class Text(Task):
     min_count: int = 1
 
     law: ClassVar[str] = "after each token, the next one of the text"
+    verb: ClassVar[str] = "reads"
+    parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     lawful: ClassVar[bool] = False
     rearranges: ClassVar[bool] = True
     architectures: ClassVar[tuple[str, ...]] = ("decoder",)
@@ -162,7 +164,7 @@ class Text(Task):
         return tuple(f"y{i}" for i in range(1, length + 1))
 
     def groups(self, length: int) -> tuple[str, ...]:
-        return ("first half",) * (length // 2) + ("second half",) * (length - length // 2)
+        return in_halves(self.parts, length)
 
     def symbols_of_slots(self, length: int):
         return np.arange(-1, length - 1)

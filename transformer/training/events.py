@@ -9,6 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
+from transformer.config import RunConfig
 from transformer.training.loop import Step
 
 
@@ -19,8 +22,11 @@ class Events:
     ever where the disk is full. What was written of steps after `step`, before a resume, is declared void.
     """
 
-    def __init__(self, folder: Path | None, step: int = 0) -> None:
+    def __init__(self, folder: Path | None, step: int, config: RunConfig) -> None:
         self.writer: Any = None
+        task = config.build_task()
+        self.groups = np.array(task.groups(task.length))
+        self.parts = task.parts
         if folder is not None and installed():
             from tensorboard.compat.proto.event_pb2 import SessionLog
             from tensorboard.summary.writer.record_writer import RecordWriter
@@ -44,9 +50,8 @@ class Events:
             "milliseconds": step.milliseconds,
         }
         if step.accuracy is not None:
-            half = len(step.accuracy) // 2
-            halves = {"first half": step.accuracy[:half], "second half": step.accuracy[half:]}
-            values |= {f"accuracy/{name}": float(part.mean()) for name, part in halves.items() if len(part)}
+            shares = {part: step.accuracy[self.groups == part] for part in self.parts}
+            values |= {f"accuracy/{part}": float(share.mean()) for part, share in shares.items() if len(share)}
         summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
         try:
             self._write(step.step, summary=summary)

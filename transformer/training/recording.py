@@ -83,8 +83,8 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "high": high.tolist(),
         "correct": accuracy.correct.tolist(),
         "chance": accuracy.chance,
-        "first_half": accuracy.of("first half") if "first half" in accuracy.groups else None,
-        "second_half": accuracy.of("second half"),
+        "first_half": accuracy.of(task.parts[0]) if task.parts[0] in accuracy.groups and len(task.parts) > 1 else None,
+        "second_half": accuracy.of(task.part),
         "exact_match": accuracy.exact / accuracy.sequences,
         "verdict": verdict(accuracy, config) if task.lawful else f"held-out perplexity {said(read['perplexity'])}",
         **read,
@@ -144,7 +144,7 @@ class _Recording:
         try:
             training = self._begin()
             folder = self.run.folder if self.team.leads else None
-            with self._metrics() as metrics, Events(folder, self.step) as events, self.writer:
+            with self._metrics() as metrics, Events(folder, self.step, self.config) as events, self.writer:
                 while not training.done and self._asked_to_go_on(training):
                     taken: list[Step] = []
                     for entry in training.take_steps(self._most(training.step)):

@@ -22,10 +22,9 @@ task, question = model.task, session.question(model)
 def answered() -> None:
     """The title, and what goes in and comes out: of a task with a law."""
     said, law, names = model.said(question), task.answer(question), task.vocabulary
-    knowable = ceilings.ceiling(model.config, len(law)).accuracy[task.answers(len(law))] == 1
+    knowable = ceilings.ceiling(model.config, len(question)).accuracy[task.answers(len(question))] == 1
     right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
-    verb = {"copy": "copies", "sort": "sorts"}.get(task.name, "reverses")
-    what = f"It {verb}" if count == len(law) else f"It {verb} what its mask lets it see"
+    what = f"It {task.verb}" if count == len(law) else f"It {task.verb} what its mask lets it see"
     well = ":" if right == count else ", but not well yet:"
     headline = f"{what}{well} {right} of {count} right."
     st.title(headline, anchor=False)

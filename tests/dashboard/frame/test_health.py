@@ -17,13 +17,14 @@ from dashboard.parts import waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from tests.kit.pages import PI, RUNS, State, answer, laid_out, link, network, open_page
+from tests.kit.strangers import lend
 from transformer import attention, observe
 from transformer.analysis.health import case
-from transformer.analysis.health.examine import CHECKS
+from transformer.analysis.health.checks import CHECKS, checks
 from transformer.config import RunConfig
 
 PAD = 11
-NAMES = [check.name for check in CHECKS]
+NAMES = [check.name for check in checks()]
 KEPT, BROKEN, SILENT = (
     ":green[:material/check_circle:]",
     ":red[:material/cancel:]",
@@ -57,7 +58,7 @@ def said(app: AppTest) -> str:
 @pytest.mark.daily(3)
 @pytest.mark.parametrize("run", RUNS)
 def test_the_strip_has_a_mark_for_each_law_whatever_the_page(run: str) -> None:
-    marks = [KEPT] * 8
+    marks = [KEPT] * len(NAMES)
     if run.startswith("reverse-aligned"):
         marks[NAMES.index("free")] = SILENT
     if run == "reverse-aligned":
@@ -66,6 +67,16 @@ def test_the_strip_has_a_mark_for_each_law_whatever_the_page(run: str) -> None:
         app = open_page(page, run=run)
         assert strip(app) == f"Health {''.join(marks)}"
         assert not app.error
+
+
+def test_a_check_of_one_file_is_marked_counted_and_linked(forgetting: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    lend(monkeypatch, CHECKS, "small")
+    app = open_page(run="reverse", health="small")
+    assert strip(app) == f"Health {KEPT * (len(NAMES) + 1)}"
+    assert link(app) == {"run": "reverse", "health": "small"}
+    assert app.button_group(key="control-health").options[NAMES.index("rows") + 1].endswith(" Small weights")
+    assert "The greatest weight is" in said(app)
+    assert f"Health: all {len(NAMES) + 1} laws hold." in said(app)
 
 
 def test_a_link_opens_a_law_and_a_click_another() -> None:
@@ -149,13 +160,13 @@ def test_a_broken_law_is_loud_on_every_page_and_says_by_how_much(forgetting: Non
     marks = [BROKEN if name in ("rows", "probe", "padding", "free") else KEPT for name in NAMES]
     for page in ("masks", "overview"):
         app = open_page(page, run="reverse")
-        assert strip(app) == f":red[**4 of 8 broken**] {''.join(marks)}"
+        assert strip(app) == f":red[**4 of {len(NAMES)} broken**] {''.join(marks)}"
         (alarm,) = (error.value for error in app.error)
         assert alarm.startswith("**Rows sum to 1** is broken.")
         assert alarm.endswith("Also broken: No hidden influence, Padding ignored, One by one = one pass.")
     app = open_page(run="reverse", health="rows")
     assert f"**Worst deviation {worst:.2g}**, allowed at most 1e-05" in said(app)
-    assert "Health: 4 of 8 laws are broken." in said(app)
+    assert f"Health: 4 of {len(NAMES)} laws are broken." in said(app)
 
 
 def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeypatch) -> None:
@@ -167,7 +178,7 @@ def test_before_the_page_is_painted_nothing_is_checked(forgetting: None, monkeyp
     assert any("about to be measured" in caption.value for caption in app.caption)
     choice = menu.menu()["reverse"]
     app.session_state.seen = models_model.Model.of(choice, choice.snapshots[-1])
-    assert strip(app.run()) == f"Health {KEPT * 8}"
+    assert strip(app.run()) == f"Health {KEPT * len(NAMES)}"
     assert app.dataframe
 
 

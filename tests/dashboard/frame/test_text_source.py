@@ -293,7 +293,7 @@ def test_the_menu_the_table_and_the_chart_say_perplexity(shown: Run) -> None:
     assert any(f"plays, {known} words, 32 tokens at a time" in caption.value for caption in app.caption)
     table = app.dataframe[0].value
     assert table["perplexity"].tolist() == [round(expected, 1)] * 2
-    assert table["second half"].isna().all()
+    assert table["accuracy"].isna().all()
     assert f"The lowest perplexity is {expected:.1f}" in app.title[0].value
     measured = [line for line in shown.metrics() if "held_out_loss" in line]
     curve = trace(app, "compare", "reader")

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformer import attention, checkpoints, compiled_reverser
 from transformer.analysis.health import case, examine
 from transformer.analysis.health.case import Finding, HealthError
+from transformer.analysis.health.checks import checks
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.masks import MASKS
@@ -147,7 +148,7 @@ def encoded_along(place: Callable[[Tensor, Tensor], Tensor]) -> Fault:
     return method("_embed", embed)
 
 
-def forgetful(model: Transformer, source: Tensor, start: int) -> Tensor:
+def forgetful(model: Transformer, source: Tensor, start: int, n_more: int) -> Tensor:
     """Greedy speech that reads all but the newest of its own tokens."""
     tokens = torch.full_like(source[:, :1], start)
     for _ in range(source.shape[1]):
@@ -238,7 +239,7 @@ def test_a_fault_fires_its_detectors_and_no_others(name, architecture, fault, fi
 
 
 def test_every_detector_has_a_fault() -> None:
-    assert set().union(*(fires for *_, fires in FAULTS)) == {check.name for check in examine.CHECKS}
+    assert set().union(*(fires for *_, fires in FAULTS)) == {check.name for check in checks()}
 
 
 def pierced(visible: Tensor) -> Tensor:

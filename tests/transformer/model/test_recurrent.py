@@ -381,7 +381,7 @@ def test_the_command_line_trains_lists_and_measures_one(tmp_path, capsys) -> Non
     assert main(["train", "--task", "reverse-translate", *shape, *rest]) == 0
     assert "all 6 steps taken" in capsys.readouterr().out
     assert main(["list", "--root", str(tmp_path)]) == 0
-    assert "reverse-translate 3, GRU, no attention; step 6, second half" in capsys.readouterr().out
+    assert "reverse-translate 3, GRU, no attention; step 6, answer" in capsys.readouterr().out
     assert main(["evaluate", str(tmp_path / "one"), "--sequences", "64", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["accuracy_by_position"]) == 3
     assert main(["train", "--architecture", "gru", *rest]) == 2

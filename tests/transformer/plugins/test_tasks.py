@@ -7,21 +7,32 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.kit import strangers
 from transformer.analysis.accuracy import ceilings
-from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.tasks import TASKS
+from transformer.tasks._layouts import Continuation
 from transformer.tasks.sort import Sort
 
-ALL = pytest.mark.parametrize("name", TASKS.names())
+ALL = pytest.mark.parametrize("name", [*TASKS.names(), *strangers.TASKS])
 
 LAWS = {
+    "count": lambda x: [x.count(x[0]) % 5],
+    "duplicate": lambda x: [symbol for symbol in x for _ in range(2)],
+    "duplicate-translate": lambda x: [symbol for symbol in x for _ in range(2)],
     "copy": lambda x: list(x),
     "reverse": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
     "reverse-aligned": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
     "reverse-translate": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
     "sort": lambda x: sorted(x),
 }
-"""Written again here, in plain Python."""
+"""Written again here, in plain Python; counted with 5 symbols."""
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch):
+    """The tasks of strangers keep the contract of those that are shipped."""
+    strangers.lend(monkeypatch, TASKS, *strangers.TASKS)
 
 
 def laid_out(task, x):
@@ -29,7 +40,7 @@ def laid_out(task, x):
     y, sep = LAWS[task.name](x), len(task.vocabulary) - 2
     if task.name == "reverse-aligned":
         return None, x, y
-    if task.name == "reverse-translate":
+    if task.name.endswith("-translate"):
         return x, [sep, *y[:-1]], y
     sequence = [*x, sep, *y]
     return None, sequence[:-1], sequence[1:]
@@ -41,6 +52,10 @@ def laid_out(task, x):
 @ALL
 @pytest.mark.parametrize("min_length", [None, 1, 3])
 def test_the_law_holds_in_every_batch(name, min_length):
+    if name == "count" and min_length:
+        with pytest.raises(ConfigError, match="the task count takes sequences of one length"):
+            TASKS[name](length=6, min_length=min_length)
+        return
     task = TASKS[name](length=6, min_length=min_length, symbols=5)
     batch = task.batch(np.random.default_rng(0), 200)
     pad = len(task.vocabulary) - 1
@@ -77,7 +92,7 @@ def test_questions_are_uniform(name):
 
 @ALL
 def test_the_same_seed_is_the_same_batch(name):
-    task = TASKS[name](length=6, min_length=2)
+    task = TASKS[name](length=6, min_length=None if name == "count" else 2)
     batches = [task.batch(np.random.default_rng(seed), 8) for seed in (0, 0, 1)]
     assert np.array_equal(batches[0].tokens, batches[1].tokens)
     assert np.array_equal(batches[0].targets, batches[1].targets)
@@ -87,6 +102,7 @@ def test_the_same_seed_is_the_same_batch(name):
 @ALL
 @pytest.mark.parametrize("min_length", [None, 2])
 def test_a_batch_is_its_sequences_drawn_and_laid_out_one_by_one(name, min_length):
+    min_length = None if name == "count" else min_length
     task, rng = TASKS[name](length=6, min_length=min_length, symbols=5), np.random.default_rng(7)
     sizes = rng.integers(2, 7, 9).tolist() if min_length else [6] * 9
     alone = [task.encode([rng.integers(0, 5, size)], pad_to=max(sizes)) for size in sizes]
@@ -99,10 +115,10 @@ def test_a_batch_is_its_sequences_drawn_and_laid_out_one_by_one(name, min_length
 
 @ALL
 def test_one_length_can_be_asked_for(name):
-    task = TASKS[name](length=6, min_length=2)
+    task = TASKS[name](length=6, min_length=None if name == "count" else 2)
     batch = task.batch(np.random.default_rng(0), 8, length=3)
     assert batch.is_target.all()
-    assert (batch.is_answer.sum(axis=1) == 3).all()
+    assert (batch.is_answer.sum(axis=1) == len(LAWS[name]([0, 1, 2]))).all()
 
 
 @ALL
@@ -126,7 +142,11 @@ def test_names_and_groups_fit_the_targets(name, length):
     n = batch.targets.shape[1]
     names = task.target_names(length)
     assert len(names) == len(set(names)) == len(task.groups(length)) == len(task.symbols_of_targets(length)) == n
-    assert set(task.groups(length)) <= {"first half", "separator", "second half"}
+    assert set(task.groups(length)) <= {*task.parts, "separator"}
+    assert task.groups(length)[-1] == task.part == task.parts[-1]
+    assert n == task.count_targets(length)
+    assert task.count_targets(task.length_of(n)) == n
+    assert task.answers(length).sum() == task.answer_length(length) == len(LAWS[name]([0] * length))
     assert [x.startswith("y") for x in names] == batch.is_answer[0].tolist()
     assert [x == "SEP" for x in names] == (batch.targets[0] == task.separator).tolist()
     slots = n + (length if task.has_source else 0)
@@ -135,7 +155,7 @@ def test_names_and_groups_fit_the_targets(name, length):
     assert task.batch(np.random.default_rng(0), 1).tokens.shape[1] == task.n_ctx
 
 
-@pytest.mark.parametrize("name", sorted(set(TASKS.names()) - {"sort"}))
+@pytest.mark.parametrize("name", [*sorted({*TASKS.names()} - {"sort"}), "duplicate", "duplicate-translate"])
 def test_slots_and_targets_are_the_symbols_they_are_said_to_be(name):
     task = TASKS[name](length=6, symbols=36)
     question = np.array([7, 11, 13, 17, 19, 23])
@@ -180,6 +200,58 @@ def test_what_cannot_be_asked_is_refused_with_a_sentence(text, symbols, sentence
         TASKS["reverse"](symbols=symbols).parse(text)
 
 
+@pytest.mark.parametrize(
+    ("symbols", "alphabet"), [(2, "0 to 1"), (10, "0 to 9"), (11, "0 to 9 and a"), (20, "0 to 9 and a to j")]
+)
+def test_a_task_says_its_symbols_in_words(symbols, alphabet):
+    assert TASKS["reverse"](symbols=symbols).alphabet == alphabet
+
+
+@ALL
+def test_a_task_says_what_it_does_and_what_its_parts_are_called(name):
+    kind = TASKS[name]
+    assert kind.verb.split()[0].endswith("s")
+    assert all(part == part.lower() for part in kind.parts)
+    assert len(kind.parts) in (1, 2)
+
+
+def test_a_task_that_says_nothing_of_itself_is_refused():
+    with pytest.raises(TypeError, match="the task Silent does not say its law and verb"):
+        type("Silent", (Continuation,), {"answer": lambda self, question: question})
+
+
+@pytest.mark.parametrize(
+    ("answer", "rearranges", "sentence"),
+    [
+        (np.sort, True, "hangs on what the symbols are: it does not rearrange them"),
+        (lambda question: question + 1, False, "has a symbol that is none of its 3"),
+        (np.unique, False, "to questions of one length differ in length"),
+    ],
+)
+def test_a_law_that_breaks_its_word_is_an_error_and_no_wrong_batch(answer, rearranges, sentence):
+    said = {"law": "", "verb": "errs", "rearranges": rearranges, "answer": lambda self, question: answer(question)}
+    with pytest.raises(ValueError, match=sentence):
+        type("Wrong", (Continuation,), said)(length=3, symbols=3).encode(np.array([[2, 1, 0], [1, 1, 1]]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_ceiling_of_a_law_that_no_place_decides_is_that_of_every_question(seed):
+    """Against all questions there are: at each target the likeliest token given exactly what is visible there."""
+    task = TASKS["count"](length=4, symbols=3)
+    questions = np.array([*itertools.product(range(3), repeat=4)])
+    batch, reach = task.encode(questions), np.random.default_rng(seed).random((5, 5)) < 0.6
+    found = task.ceiling(reach)
+    for target in range(5):
+        seen: dict[bytes, Counter] = {}
+        for read, right in zip(batch.tokens[:, reach[target]], batch.targets[:, target], strict=True):
+            seen.setdefault(read.tobytes(), Counter())[int(right)] += 1
+        exact = sum(max(counts.values()) for counts in seen.values()) / len(questions)
+        assert abs(found.accuracy[target] - exact) < 0.02 + 4 * found.error[target]
+    sure = task.ceiling(np.tri(5, dtype=bool))
+    assert sure.accuracy.tolist() == pytest.approx([1 / 3] * 3 + [1, 1])
+    assert not sure.error.any()
+
+
 # --- where the answer stands
 
 
@@ -190,7 +262,8 @@ def test_expected_keys_hold_what_is_to_be_said(name):
         expected, batch = task.expected_keys(question), task.encode([question])
         keys = batch.tokens[0] if batch.source is None else batch.source[0]
         assert expected.shape == (batch.targets.shape[1], len(keys))
-        assert np.array_equal(expected.any(axis=1), batch.is_answer[0])
+        assert np.array_equal(expected.any(axis=1), batch.is_answer[0] & task.points)
+        assert task.points == (name != "count")
         for query, key in np.argwhere(expected):
             assert key < 6
             assert keys[key] == batch.targets[0, query]

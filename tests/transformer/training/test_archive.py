@@ -441,7 +441,7 @@ DIGITS = b'{"step": ' + b"9" * 5000 + b"}"
         (arrays("example.npz", text={"shares": {"decoder.7.self_attention.0": 1.0}}), "this model has no head"),
         (arrays("example.npz", text={"shares": {"decoder.0.self_attention.2": 1.0}}), "this model has no head"),
         # film.npz
-        (arrays("film.npz", text={"groups": ["a"] * 6}), "its film.npz cannot be used: it is of another task"),
+        (arrays("film.npz", text={"names": ["a"] * 6}), "its film.npz cannot be used: it is of another task"),
         (arrays("film.npz", text={"sequences": 1}), "its film.npz cannot be used: more is right"),
         *(
             (arrays("film.npz", **values), "its film.npz cannot be used")

@@ -99,12 +99,13 @@ class BestGuess:
         broken, and no luck is in it. Minus infinity where nothing can be known.
         """
         worth = best = 0.0
-        widths = batch.is_target.sum(axis=1)
-        for length, reach in self.reach.items():
-            rows = widths == len(reach)
+        read = batch.tokens if batch.source is None else batch.source
+        lengths = (np.cumsum(read >= self.task.symbols, axis=1) == 0).sum(axis=1)  # SEP or padding ends a question
+        for length in self.reach:
+            rows = lengths == length
             if not rows.any():
                 continue
-            questions = (batch.tokens if batch.source is None else batch.source)[rows, :length]
+            questions = read[rows, :length]
             contents, answers = self.task.contents(questions), np.flatnonzero(self.task.answers(length))
             for target in answers.tolist():
                 mixed, _ = self.expects(target, self.alike(length, target), contents)

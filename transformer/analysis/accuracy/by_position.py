@@ -73,8 +73,8 @@ def _own_words(
     cannot reach back.
     """
     if not edits:
-        said = model.greedy(source, int(tokens[0, 0]))
-        return torch.cat([tokens[:, :1], said[:, : tokens.shape[1] - 1]], dim=1)
+        said = model.greedy(source, int(tokens[0, 0]), tokens.shape[1])
+        return torch.cat([tokens[:, :1], said[:, :-1]], dim=1)
     own = tokens.clone()
     for place in range(1, own.shape[1]):
         own[:, place] = _look(model, own, source, edits)[:, place - 1].argmax(dim=-1)

@@ -67,8 +67,9 @@ def masks_of(
     """The masks written out: the predicting stack's, and where the task has a source the two that see all of it."""
     targets = len(task.target_names(length))
     matrix = mask.matrix(targets) if isinstance(mask, Mask) else mask[:targets, :targets]
-    everything = np.ones((length, length), dtype=bool) if task.has_source else None
-    return matrix, everything, everything
+    if not task.has_source:
+        return matrix, None, None
+    return matrix, np.ones((targets, length), dtype=bool), np.ones((length, length), dtype=bool)
 
 
 def ceiling_of_mask(task: Task, mask: Mask | Matrix, n_layers: int, length: int | None = None) -> Ceiling:

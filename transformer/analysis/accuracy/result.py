@@ -70,14 +70,12 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
     is right than can be, if it is more than anybody has who is told the length; less, if it is less than the best guess
     has wherever ties are broken. Of what can only be guessed, nothing is asked.
     """
-    length = len(accuracy.names) // 2 if "SEP" in accuracy.names else len(accuracy.names)
-    honest = ceilings.honest_ceiling(config, length)
+    task = config.build_task()
+    honest = ceilings.honest_ceiling(config, task.length_of(len(accuracy.names)))
     limited = bool((honest.accuracy < 1).any())
     parts, leaks, short = [], False, False
-    groups = {group: accuracy.where(group) for group in ("second half", "first half")}
-    if config.build_task().has_source:  # what stands in a source does not come in halves that differ
-        groups = {"answer from the source": np.ones(len(accuracy.names), dtype=bool)}
-    for group, chosen in groups.items():
+    origin = " from the source" if task.has_source else ""
+    for group, chosen in ((f"{part}{origin}", accuracy.where(part)) for part in reversed(task.parts)):
         if not chosen.any():
             continue
         low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)

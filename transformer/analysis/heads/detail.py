@@ -26,7 +26,7 @@ def detail(
     question: Question,
     site: str,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
     edits: Sequence[Edit] = (),
 ) -> Detail:
     """Observe one module of the pass that `sample` describes; nothing is kept of the others.

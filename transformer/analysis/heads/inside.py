@@ -85,7 +85,7 @@ def look_inside(
     head: Head,
     query: int,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
     edits: Sequence[Edit] = (),
 ) -> Inside:
     """Observe one question and open one head at one query, its place counted from 0.

@@ -135,7 +135,7 @@ def centred(
 
 @torch.no_grad()
 def split_question(
-    model: Transformer, task: Task, question: Question, site: str, *, said: Int[np.ndarray, "length"] | None = None
+    model: Transformer, task: Task, question: Question, site: str, *, said: Int[np.ndarray, "answer"] | None = None
 ) -> Split:
     """The four terms on one question. `said`, if given, is read in place of the right answer."""
     batch = lay_out(task, question, said=said)

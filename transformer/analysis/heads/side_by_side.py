@@ -72,7 +72,7 @@ def look_at_all_heads(
     site: str,
     place: int,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
 ) -> SideBySide:
     """Observe one question and open all heads of an attention at one token, its place counted from 0.
 

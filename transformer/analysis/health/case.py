@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -35,7 +37,6 @@ ROUNDING = 1e-4
 """Logits that only rounding may tell apart differ by at most this share of the largest: float32 carries 6e-8."""
 
 Cell = str | int | float
-Look = Callable[["Case"], "Finding"]
 
 
 class HealthError(UserError):
@@ -67,18 +68,29 @@ class Finding:
         return amount(self.worst)
 
 
-@dataclass(frozen=True)
-class Check:
-    """A law that every healthy model keeps, and the function that looks whether this one does."""
+class Check(ABC):
+    """A law that every healthy model keeps, and how one looks whether it does. One subclass a file of `checks/`.
 
-    name: str
-    """As a link writes it."""
-    label: str
+    It reads the model in evaluation mode, through `observe`, so that a fault shows where it is.
+    """
+
+    order: ClassVar[int]
+    """Its place among the others: where a law is broken, those after it may be for the same reason."""
+    label: ClassVar[str]
     """As it is shown."""
-    law: str
-    formula: str
+    law: ClassVar[str]
+    """In a sentence."""
+    formula: ClassVar[str]
     """LaTeX."""
-    look: Look
+
+    @property
+    def name(self) -> str:
+        """As a link writes it."""
+        return type(self).__module__.rsplit(".", 1)[-1].replace("_", "-")
+
+    @abstractmethod
+    def look(self, case: Case) -> Finding:
+        """Does the model keep it? With the evidence."""
 
 
 @dataclass(frozen=True)

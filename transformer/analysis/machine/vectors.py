@@ -26,7 +26,7 @@ def vectors(
     plan: Plan,
     place: int,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
 ) -> dict[str, Float[np.ndarray, "number"]]:
     """What leaves each box for the token at `place`, counted from 0; boxes that hold token numbers are left out.
 

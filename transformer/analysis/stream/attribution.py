@@ -16,7 +16,7 @@ from transformer.analysis.sample import lay_out, observe_batch
 from transformer.blocks import Block
 from transformer.model import Transformer
 from transformer.observation import Observation
-from transformer.tasks import Question, Task
+from transformer.tasks import Answer, Question, Task
 
 EMBEDDING, BIASES = "embedding", "biases"
 Parts = dict[str, Float[Tensor, "batch position d_model"]]
@@ -51,7 +51,7 @@ def _parts(model: Transformer, seen: Observation) -> Parts:
 
 @torch.no_grad()
 def writes(
-    model: Transformer, task: Task, question: Question, *, said: Question | None = None
+    model: Transformer, task: Task, question: Question, *, said: Answer | None = None
 ) -> dict[str, Float[np.ndarray, "position"]]:
     """What each part adds to the logit of the right token, above what it adds to the mean token.
 

@@ -19,7 +19,7 @@ from transformer.analysis.sample import lay_out, observe_batch
 from transformer.foundation.drawing import drawing
 from transformer.model import Transformer
 from transformer.observation import tensors
-from transformer.tasks import Question, Task
+from transformer.tasks import Answer, Question, Task
 from transformer.trace import only
 
 
@@ -61,7 +61,7 @@ def repeat_passes(
     rate: float,
     passes: int = 10,
     seed: int = 0,
-    said: Question | None = None,
+    said: Answer | None = None,
 ) -> Passes:
     """Pass one question so many times in each mode, with one dropout rate. `said` as in `sample`.
 
@@ -107,7 +107,7 @@ def drop(
 
 
 def sublayer_output(
-    model: Transformer, task: Task, question: Question, place: int, *, said: Question | None = None
+    model: Transformer, task: Task, question: Question, place: int, *, said: Answer | None = None
 ) -> Float[np.ndarray, "d_model"]:
     """What dropout meets first in a block: the output of the first self-attention at one place, counted from 0."""
     stack = "encoder" if model.config.architecture == "encoder" else "decoder"

@@ -67,7 +67,7 @@ def fire(
     block: str,
     place: int,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
 ) -> Fired:
     """The hidden units of `block` ("decoder.0") at one token, its place counted from 0.
 

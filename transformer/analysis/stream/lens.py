@@ -18,7 +18,7 @@ from transformer.analysis.sample import lay_out, observe_batch
 from transformer.model import Transformer
 from transformer.network import Network
 from transformer.observation import Observation
-from transformer.tasks import Question, Task
+from transformer.tasks import Answer, Question, Task
 
 LISTED = 16
 """Tokens of a stage and position that are kept with their probabilities: of a text's thousands, the likeliest."""
@@ -94,7 +94,7 @@ def _stopped(
 
 
 @torch.no_grad()
-def lens(model: Transformer, task: Task, question: Question, *, said: Question | None = None) -> Lens:
+def lens(model: Transformer, task: Task, question: Question, *, said: Answer | None = None) -> Lens:
     """Read one question through the lens. `said`, if given, is read in place of the right answer, as in `sample`.
 
     One stage after the other: the words of a text are so many that all stages together weigh hundreds of megabytes.

@@ -49,7 +49,7 @@ def most_changed(
     question: Question,
     paths: Sequence[str],
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
 ) -> tuple[str, int]:
     """The sub-layer, of these `paths`, and the token whose vector is farthest from mean 0 and spread 1 before the norm.
 
@@ -82,7 +82,7 @@ def normalise(
     path: str,
     place: int,
     *,
-    said: Int[np.ndarray, "length"] | None = None,
+    said: Int[np.ndarray, "answer"] | None = None,
 ) -> Normed:
     """The LayerNorm of the sub-layer `path` ("decoder.0.self_attention") at one token, its place counted from 0.
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.model import Transformer
-from transformer.tasks import Question, Task
+from transformer.tasks import Answer, Question, Task
 from transformer.trace import only
 
 
@@ -34,7 +34,7 @@ class Output:
 
 @torch.no_grad()
 def look_at_output(
-    model: Transformer, task: Task, question: Question, place: int, *, said: Question | None = None
+    model: Transformer, task: Task, question: Question, place: int, *, said: Answer | None = None
 ) -> Output:
     """One output, its place counted from 0. `said` as in `sample`."""
     stack = "encoder" if model.config.architecture == "encoder" else "decoder"

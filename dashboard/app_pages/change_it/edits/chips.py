@@ -176,7 +176,7 @@ def add(model: Model, question: Question, found: list[Chip], heads: list[Head]) 
 
     left, middle, right, button = st.columns([3, 2, 2, 1.2], vertical_alignment="bottom")
     steps = [step for step in session.choices()[model.name].snapshots if step != model.step]
-    missing = {"patch-step": not steps, "expected": not model.task.lawful}
+    missing = {"patch-step": not steps, "expected": not model.task.points}
     offered = [kind for kind in kinds() if not missing.get(kind)]
     if st.session_state.get("edit-kind") not in offered:
         st.session_state["edit-kind"] = offered[0]

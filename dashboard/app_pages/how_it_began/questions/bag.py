@@ -147,8 +147,8 @@ def _bars(most: np.ndarray, measured: dict[str, Accuracy | None], under_way: str
         mean = low = high = np.full(LENGTH, np.nan)
         found = measured.get(positions)
         if found is not None:
-            half = np.array(found.groups) == "second half"
-            mean, (low, high) = found.mean[half], (edge[half] for edge in found.interval())
+            answer = np.array(found.groups) == found.groups[-1]
+            mean, (low, high) = found.mean[answer], (edge[answer] for edge in found.interval())
             shares[positions] = mean
         bars.append(Bars(NAMES[positions], mean, low, high))
     said = (

@@ -322,8 +322,8 @@ class Race:
                 learner.losses.append(step.loss)
                 learner.seconds.append(step.seconds)
                 if step.accuracy is not None:
-                    half = np.array(training.task.groups(training.task.length)) == "second half"
-                    learner.share = float(step.accuracy[half].mean())
+                    judged = np.array(training.task.groups(training.task.length)) == training.task.part
+                    learner.share = float(step.accuracy[judged].mean())
                 learner.solved = step.solved
                 learner.steps.append(step.step)  # the last: whoever reads counts by these
 

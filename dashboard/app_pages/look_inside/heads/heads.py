@@ -39,7 +39,8 @@ def page(model: Model, question: np.ndarray) -> None:
     head = focused(heads, survey)
     kinds = known_kinds(model)
     if model.task.lawful:
-        st.title(working_sentence(model, head, survey) if recurrent else headline(survey), anchor=False)
+        of_one = recurrent or not model.task.points
+        st.title(working_sentence(model, head, survey) if of_one else headline(survey), anchor=False)
         pictures(model, question, sample, survey, head)
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}
@@ -124,7 +125,8 @@ def pictures(
         )
     with right:
         if model.task.lawful:
-            said = here(model, question, sample, head) if recurrent else working_sentence(model, head, survey)
+            own = recurrent and model.task.points
+            said = here(model, question, sample, head) if own else working_sentence(model, head, survey)
             with of_head("sentence"):
                 st.markdown(f"**{said}**")
         elif passage and whole(sample) and not mean:
@@ -230,7 +232,7 @@ def explained(model: Model, head: Head, shown: str) -> None:
             label=f"Open it up: inside head {head.short}",
             icon=":material/biotech:",
         )
-    answer = " Outlined: where the answer stands." if model.task.lawful else ""
+    answer = " Outlined: where the answer stands." if model.task.points else ""
     hidden = "padding" if recurrent else "forbidden by the mask"
     st.caption(
         f"{head.kind[0].upper()}{head.kind[1:]}, {shown}. {orientation(head)}{answer} "

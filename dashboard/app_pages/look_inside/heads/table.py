@@ -60,7 +60,7 @@ def find_the_one(model: Model, focus: Head, kinds: Kinds | None) -> None:
     metrics = waiting.ready(measured.head_metrics(model), "Measuring every head over many sequences …")
     if metrics is None:
         return
-    if not model.task.lawful:
+    if not model.task.points:
         metrics = metrics.without("expected")
     if _removed(model):
         drop = waiting.ready(measured.removal(model), "Removing each head in turn …")

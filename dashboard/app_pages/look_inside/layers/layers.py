@@ -41,7 +41,7 @@ with told():
     found = rollout.Rolled.of(model, question, sample.attentions, through)
     st.markdown(f"**{found.sentence()}**")
     rollout.pictures(found, task.has_source)
-    outlined = "" if rollout.is_long(found) or not task.lawful else "Outlined: where the answer stands. "
+    outlined = "" if rollout.is_long(found) or not task.points else "Outlined: where the answer stands. "
     rest = (
         " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
     )

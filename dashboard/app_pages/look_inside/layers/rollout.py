@@ -30,7 +30,8 @@ class Rolled:
     even: np.ndarray
     expected: np.ndarray
     """Where the answer stands, and can arrive: bool [query, key]."""
-    lawful: bool = True
+    points: bool = True
+    """Does the task have such places at all?"""
 
     @classmethod
     def of(cls, model: Model, question: np.ndarray, attentions: Mapping[str, Attention], through: int) -> Rolled:
@@ -39,7 +40,7 @@ class Rolled:
         keys = slice(0, len(attention.keys))  # with a source, its slots come first
         rolled, even = (slots[:, keys] for slots in heads.rolled(model, question, through))
         expected = model.task.expected_keys(question) & (even > 0)
-        return cls(attention, rolled, even, expected, model.task.lawful)
+        return cls(attention, rolled, even, expected, model.task.points)
 
     @property
     def mean(self) -> np.ndarray:
@@ -50,8 +51,8 @@ class Rolled:
         rows = self.expected.any(axis=1)
         return float((values * self.expected).sum(axis=1)[rows].mean()) if rows.any() else float("nan")
 
-    def _sentence_of_a_text(self) -> str:
-        """Of a text: how much comes from the token itself and from the one before."""
+    def _sentence_of_neighbours(self) -> str:
+        """Where no place holds the answer: how much comes from the token itself and from the one before."""
         layer = self.attention.site.split(".")[1]
         if len(self.rolled) < 2:
             return "There is only one token, so everything comes from it."
@@ -64,8 +65,10 @@ class Rolled:
 
     def sentence(self) -> str:
         layer = self.attention.site.split(".")[1]
-        if not self.lawful:
-            return self._sentence_of_a_text()
+        if not self.points and self.attention.site.endswith("cross_attention"):
+            return "In this task no token of the input is the one to look at."
+        if not self.points:
+            return self._sentence_of_neighbours()
         if not self.expected.any():
             return f"Through layer {layer} no path leads from an answer to the place that must output it."
         rolled, even, mean = (self.share(values) for values in (self.rolled, self.even, self.mean))
@@ -128,8 +131,8 @@ def _matrix(found: Rolled, values: np.ndarray, mask: np.ndarray, *, key: str) ->
     what = "Attention rollout" if key == "rollout" else "Mean of heads"
     share = found.share(values)
     said = "no answer can arrive" if np.isnan(share) else f"{part(share)} of an answer's row is on the token to be said"
-    if not found.lawful:
+    if not found.points:
         said = found.sentence()
-    plot(figure, key=key, alt=f"{what}: {said}.{note}", height=380)
+    plot(figure, key=key, alt=f"{what}: {said.removesuffix('.')}.{note}", height=380)
     if note:
         st.caption(note.strip())

@@ -19,7 +19,7 @@ from dashboard.parts.widgets import barred, bound, bound_choice, controlled
 from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
-from transformer.config import ModelConfig
+from transformer.config import ModelConfig, RunConfig
 from transformer.experiments.lengths import SEEDS, Lengths, LengthsError
 from transformer.foundation.checks import reason
 from transformer.foundation.program import program
@@ -168,10 +168,11 @@ def bars(small: list[Lesson]) -> None:
         waiting.hourglass("Three small models are being trained, or wait for another training …")
     if measured is None:
         return
-    answer = np.array(measured.groups) == "second half"
+    part = measured.groups[-1]
+    answer = np.array(measured.groups) == part
     mean = measured.mean[answer].mean()
     said = (
-        f"Without positions one layer has {mean:.2f} of the second half right. It sees a bag: which symbols there are, "
+        f"Without positions one layer has {mean:.2f} of the {part} right. It sees a bag: which symbols there are, "
         f"but not their order. From a bag no guess has more than {most.mean():.2f} right on average, and chance is "
         f"{measured.chance:.2f}."
     )
@@ -303,7 +304,7 @@ def courses(lessons: list[Lesson]) -> None:
 title = st.container()
 shown = measurement()
 title.title("What do positional encodings buy?" if shown is None else lengths_measurement.headline(shown), anchor=False)
-if not session.chosen().task.lawful:
+if session.chosen().task.name != RunConfig().task.task:
     title.caption("This page does not show the chosen model. Its models were trained to reverse digits.")
 if shown is not None:
     beyond(shown)

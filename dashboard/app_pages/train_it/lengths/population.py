@@ -66,8 +66,8 @@ def _read(folder: Path, stamps: tuple[float, ...]) -> list[Encoding]:
 
 def line(each: Encoding) -> Line:
     """The share of the second half that is right, step by step, a line a seed; one that is solved keeps its last."""
-    half = np.array(each.scenes.groups) == "second half"
-    shares = each.scenes.right[:, :, half].mean(axis=2) / each.scenes.sequences
+    judged = np.array(each.scenes.groups) == each.scenes.groups[-1]
+    shares = each.scenes.right[:, :, judged].mean(axis=2) / each.scenes.sequences
     return Line(f"{each.name} {each.solved}", each.scenes.steps, shares, place_of(each.positions))
 
 

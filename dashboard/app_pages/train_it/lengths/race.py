@@ -47,9 +47,9 @@ def race(encodings: Sequence[str]) -> list[Lesson]:
 def so_far(positions: str, found: Lesson) -> Racer:
     """How far one is."""
     task = found.config.build_task()
-    half = np.array(task.groups(task.length)) == "second half"
+    judged = np.array(task.groups(task.length)) == task.part
     taken = list(found.steps)  # more may come at any moment
-    measured = [(step.step, float(step.accuracy[half].mean())) for step in taken if step.accuracy is not None]
+    measured = [(step.step, float(step.accuracy[judged].mean())) for step in taken if step.accuracy is not None]
     steps, shares = zip(*measured, strict=True) if measured else ((), ())
     fall = Fall.of([step.loss for step in taken])
     return Racer(positions, steps, shares, bool(taken) and taken[-1].solved, fall)

@@ -75,7 +75,7 @@ def reel_of(scenes: Scenes, combination: Combination, opened: str = "") -> Reel:
         accuracy=scenes.right.sum(axis=0) / (count * scenes.sequences),
         sequences=[count * scenes.sequences] * len(scenes.steps),
         names=scenes.names,
-        groups=scenes.groups,
+        groups=task.groups(task.length),
         chance=scenes.chance,
         ceiling=ceilings.ceiling(config).accuracy,
         flow=True,

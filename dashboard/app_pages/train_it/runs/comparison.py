@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
 from transformer.foundation.regular_files import open_file
+from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
@@ -30,7 +31,7 @@ class Course:
     measured: list[int] = field(default_factory=list)
     """Which of the steps were measured, from 0, …"""
     shares: list[float] = field(default_factory=list)
-    """… and how much of the second half was right there."""
+    """… and how much of the part that the task is judged by was right there."""
     nats: list[float] = field(default_factory=list)
     """What a token that was held out of a text cost, at each of the steps in `read`."""
     read: list[int] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Course:
     _place: int = 0
     _file: int = -1
     _lines: records.Lines | None = None
-    _half: tuple[int, ...] = ()
+    _judged: tuple[int, ...] = ()
 
     def update(self) -> Course:
         """Read what was written since; from the start when the file is another one, as after a resumption."""
@@ -65,11 +66,11 @@ class Course:
     def _add(self, line: dict[str, Any]) -> None:
         step, loss, seconds = line["step"], float(line["loss"]), float(line["seconds"])
         if "accuracy" in line:
-            if not self._half:
+            if not self._judged:
                 task = self.run.config.build_task()
                 groups = task.groups(task.length)
-                self._half = tuple(i for i, group in enumerate(groups) if group == "second half")
-            share = float(np.mean([line["accuracy"][i] for i in self._half]))
+                self._judged = tuple(i for i, group in enumerate(groups) if group == task.part)
+            share = float(np.mean([line["accuracy"][i] for i in self._judged]))
             self.measured.append(len(self.steps))
             self.shares.append(share)
             self.probed = max(self.probed, int(line.get("probed", PROBE_SEQUENCES)))
@@ -80,6 +81,12 @@ class Course:
         self.losses.append(loss)
         self.seconds.append(seconds)
         self.solved = bool(line.get("solved"))
+
+
+def part_of(tasks: Iterable[TaskConfig]) -> str:
+    """The part that several tasks are judged by, after "the"; where they call it differently, the last part."""
+    found = {TASKS[task.task].parts[-1] for task in tasks if not task.text}
+    return found.pop() if len(found) == 1 else "last part"
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class Standing:
     seconds: float
     solved: bool
     share: float | None
-    """Of the second half, right at the last measurement: of the final weights, where they were measured."""
+    """Of `part`, right at the last measurement: of the final weights, where they were measured."""
     evaluation: dict[str, Any] | None
     perplexity: float | None = None
     """Of what was held out of the text that it reads, at the last measurement; None where it reads none."""
@@ -120,6 +127,11 @@ class Standing:
     def reads(self) -> bool:
         """Does it read a text, of which nobody knows the law?"""
         return bool(self.config.task.text)
+
+    @property
+    def part(self) -> str:
+        """What its task is judged by, after "the"."""
+        return part_of([self.config.task])
 
     @property
     def accuracy(self) -> Accuracy | None:
@@ -140,10 +152,10 @@ class Standing:
 
     @property
     def reachable(self) -> float:
-        """How much of the second half its mask lets be known, on average, by somebody who is told the length."""
+        """How much of `part` its mask lets be known, on average, by somebody who is told the length."""
         task = self.config.build_task()
-        half = np.array(task.groups(task.length)) == "second half"
-        return float(ceilings.ceiling(self.config).greatest[half].mean())
+        judged = np.array(task.groups(task.length)) == task.part
+        return float(ceilings.ceiling(self.config).greatest[judged].mean())
 
 
 def standing(course: Course, label: Label) -> Standing:

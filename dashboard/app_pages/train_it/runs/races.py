@@ -132,7 +132,7 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
         most = (
             ""
             if best.share is None
-            else f": the best has {share_text(best.share)} of the second half right, {best.label.phrase}"
+            else f": the best has {share_text(best.share)} of the {best.part} right, {best.label.phrase}"
         )
         if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
             return f"Every run took all its steps{most}."
@@ -187,7 +187,7 @@ def _readers(standings: Sequence[Standing]) -> str:
 def outcome(each: Standing) -> str:
     """What became of a run, or how far it is, as words that may follow its name."""
     state = each.state
-    share = "" if each.share is None else f"{share_text(each.share)} of the second half right"
+    share = "" if each.share is None else f"{share_text(each.share)} of the {each.part} right"
     if each.reads:
         share = "" if each.perplexity is None else f"held-out perplexity {said(each.perplexity)}"
     if state.status == "queued":
@@ -222,7 +222,7 @@ def meaning(each: Standing) -> str:
             "next. So the model can copy, and need not learn the law."
         )
     if each.reachable < 1:
-        return f"{words}. Under its mask {each.reachable:.2f} of the second half can be known."
+        return f"{words}. Under its mask {each.reachable:.2f} of the {each.part} can be known."
     return f"{words}. {_told_by_the_mask(each)}".strip()
 
 

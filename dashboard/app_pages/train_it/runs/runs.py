@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.train_it.runs import population, table
-from dashboard.app_pages.train_it.runs.comparison import Course, Standing, comparable, labels, standing
+from dashboard.app_pages.train_it.runs.comparison import Course, Standing, comparable, labels, part_of, standing
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS, Clock, Curve, Measure, learning_curves
 from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_list
 from dashboard.app_pages.train_it.runs.races import Race, headline, meaning, outcome, races
@@ -31,7 +31,7 @@ from transformer.training.runs import Run, State, list_runs, unreadable
 REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
 HEIGHT = 360
 NAMES: dict[str, str] = {
-    "accuracy": "accuracy of the second half",
+    "accuracy": "accuracy of the {part}",
     "loss": "loss",
     "steps": "steps",
     "seconds": "seconds",
@@ -132,12 +132,20 @@ def nothing_beside(run: Run) -> str:
 def controls(standings: Sequence[Standing]) -> None:
     """What is drawn by what; and the end of the race."""
     left, middle, right = st.columns([2.2, 1.4, 1], vertical_alignment="bottom")
+    part = part_of(each.config.task for each in standings)
     for place, label, field, menu in (
         (left, "Measure", "measure", measures(standings)),
         (middle, "Clock", "clock", ["steps", "seconds"]),
     ):
         with place:
-            bound_choice(st.segmented_control, label, field, menu, menu[0], format_func=NAMES.__getitem__)
+            bound_choice(
+                st.segmented_control,
+                label,
+                field,
+                menu,
+                menu[0],
+                format_func=lambda name: NAMES[name].format(part=part),
+            )
     racing = [model_menu.run_called(each.name) for each in standings if each.state.live]
     if racing:
         right.button(
@@ -182,7 +190,8 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
         elif not task.lawful:
             read, values = np.array(course.read, dtype=np.int64), np.array(course.nats, dtype=np.float64)
             steps, seconds = steps[read], seconds[read]
-        drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place))
+        drawn.append(Curve(each.label.text, steps, seconds, values, each.solved, place, each.part))
+    part = part_of(each.config.task for each in standings)
     figure = coloured(
         learning_curves,
         drawn,
@@ -191,11 +200,12 @@ def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
         chance=chance,
         floors=floors,
         guess=COUNTS if standings and all(each.reads for each in standings) else "guessing",
+        part=part,
         height=HEIGHT,
     )
     makers = [maker_of(model_menu.run_called(each.name), each.step) for each in standings]
     told = "; ".join(f"{each.label.text}: {outcome(each)}" for each in standings)
-    what = "Loss" if measure == "loss" else "Accuracy of the second half"
+    what = "Loss" if measure == "loss" else f"Accuracy of the {part}"
     plot(figure, key="compare", alt=f"{what} by {clock}. {told}.", height=HEIGHT, makers=makers)
     most = max(course.probed for course in courses.values())
     source = f"measured on at most {most:,} fresh sequences" if most else "not measured yet"

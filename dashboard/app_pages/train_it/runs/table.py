@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs.comparison import part_of
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
 from dashboard.parts.prose import plain
@@ -33,7 +34,7 @@ LARGEST = archive.MOST_BYTES // 2**20
 
 def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
     """All runs, the newest first; those that are ticked are compared."""
-    frame = frame_of(runs)
+    frame, part = frame_of(runs), part_of(run.config.task for run in runs)
     names = list(frame["name"])
 
     def ticked(found: list[str]) -> None:
@@ -56,8 +57,8 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
             "changed": st.column_config.TextColumn(
                 "Changed", width=_room(frame["changed"]), help="What differs from the run before it with the same task"
             ),
-            "second half": st.column_config.NumberColumn(
-                "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
+            "accuracy": st.column_config.NumberColumn(
+                part.capitalize(), format="%.3f", help=f"Accuracy of the {part}, on 4,096 fresh sequences"
             ),
             "perplexity": st.column_config.NumberColumn(
                 "Perplexity",
@@ -103,7 +104,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
                 "changed": "first of its task"
                 if previous is None
                 else ", ".join(changes(config, previous.config)) or "nothing",
-                "second half": None if config.task.text else _number(evaluation.get("second_half")),
+                "accuracy": None if config.task.text else _number(evaluation.get("second_half")),
                 "perplexity": _number(evaluation.get("perplexity"), 1),
                 "solved": _number(last.get("step") if last.get("solved") else None),
                 "steps": _number(last.get("step", 0)),
@@ -115,7 +116,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         )
     names = [
         "name",
-        "second half",
+        "accuracy",
         "perplexity",
         "solved",
         "steps",
@@ -127,7 +128,7 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows[::-1], columns=names)
     return frame.astype(
-        {"solved": "Int64", "steps": "Int64", "second half": "float64", "perplexity": "float64", "seconds": "float64"}
+        {"solved": "Int64", "steps": "Int64", "accuracy": "float64", "perplexity": "float64", "seconds": "float64"}
     )
 
 

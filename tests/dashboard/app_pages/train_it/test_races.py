@@ -71,7 +71,7 @@ def test_a_course_is_what_the_file_says(name: str):
     assert course.seconds == [line["seconds"] for line in read]
     probes = [line for line in read if "accuracy" in line]
     assert [course.steps[i] for i in course.measured] == [line["step"] for line in probes]
-    answer = 8 if name == "reverse" else 4  # the last eight of sixteen targets, or four of eight
+    answer = 4 if "aligned" in name else 8  # the last eight of sixteen targets or of eight, or four of eight
     np.testing.assert_allclose(course.shares, [np.mean(line["accuracy"][-answer:]) for line in probes])
     assert course.solved
     assert course.probed == max(line["probed"] for line in probes)
@@ -258,7 +258,8 @@ def test_a_shipped_run_stands_where_its_files_say(name: str):
     last = json.loads((run.folder / "metrics.jsonl").read_text().splitlines()[-1])
     evaluation = json.loads((run.folder / "evaluation.json").read_text())
     assert (each.step, each.seconds, each.solved) == (last["step"], last["seconds"], True)
-    assert each.share == evaluation["second_half"]
+    answer = evaluation["accuracy_by_position"][-4 if "aligned" in name else -8 :]
+    assert each.share == pytest.approx(np.mean(answer))
     assert headline([each], "steps") == f"{name}: solved at step {last['step']} after {last['seconds']:.1f} s."
     assert meaning(each)[1:] == evaluation["verdict"][1:] + "."
 

@@ -82,7 +82,7 @@ def test_the_data_are_drawn_on_the_clock(clock, scale, measure):
 
 def test_hovering_is_a_sentence():
     (line,) = lines(learning_curves([curve("no <positions>", [0.25, 0.5])]))
-    assert line.hovertext[1] == "no &lt;positions&gt;, step 10, 0.50 s: second half right in 0.500"
+    assert line.hovertext[1] == "no &lt;positions&gt;, step 10, 0.50 s: last part right in 0.500"
     (line,) = lines(learning_curves([curve("a", [2.25])], measure="loss"))
     assert line.hovertext[0] == "a, step 5, 0.25 s: loss 2.250 nats"
     (end,) = ends(learning_curves([curve("a", [1.0], solved=True)]))

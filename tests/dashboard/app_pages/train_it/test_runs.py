@@ -243,11 +243,11 @@ def test_the_table_says_what_the_folders_say(runs: Path):
         assert abs(datetime.fromtimestamp(card["created"]) - row.created.to_pydatetime()).total_seconds() < 1e-3
         if row.name == "one":
             assert (row.steps, row.seconds, row.status) == (0, 0.0, "queued")
-            assert np.isnan(row._2)
+            assert np.isnan(row.accuracy)
             continue
         line, evaluation = last(row.name), json.loads((folder / "evaluation.json").read_text())
         assert (row.steps, row.solved, row.seconds) == (line["step"], line["step"], line["seconds"])
-        assert (row._2, row.status) == (evaluation["second_half"], "finished")
+        assert (row.accuracy, row.status) == (evaluation["second_half"], "finished")
     assert one_head.state.status == "queued"
 
 

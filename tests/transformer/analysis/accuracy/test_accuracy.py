@@ -100,7 +100,7 @@ def test_edits_are_measured():
 def measured(config, first, second, sequences=4096):
     """Shares of the two halves, as if they had been measured."""
     task = config.build_task()
-    share = {"first half": first, "second half": second, "separator": 1.0}
+    share = {task.parts[0]: first, task.part: second, "separator": 1.0}
     groups = task.groups(task.length)
     correct = np.array([round(share[group] * sequences) for group in groups])
     return Accuracy(correct, sequences, task.target_names(task.length), groups, task.chance, 0)

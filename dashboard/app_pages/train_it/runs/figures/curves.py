@@ -41,11 +41,13 @@ class Curve:
     seconds: np.ndarray
     """float [point]"""
     values: np.ndarray
-    """float [point]: accuracy of the second half from 0 to 1, or loss in nats."""
+    """float [point]: accuracy of a part of the answer from 0 to 1, or loss in nats."""
     solved: bool = False
     """Was the task solved at the last point?"""
     place: int = 0
     """Which of the four colours and dashes it has: a run keeps its own when another has nothing to show yet."""
+    part: str = "last part"
+    """The part of the answer that is counted, after "the"."""
 
 
 def learning_curves(
@@ -56,13 +58,15 @@ def learning_curves(
     chance: Sequence[float] = (),
     floors: Sequence[float] = (),
     guess: str = "guessing",
+    part: str = "last part",
     height: int = 380,
     palette: Palette = LIGHT,
 ) -> go.Figure:
-    """Accuracy of the second half, or loss, of at most four runs, each on its own clock from its own start.
+    """Accuracy of a part of the answer, or loss, of at most four runs, each on its own clock from its own start.
 
     `chance` are the levels of guessing, one for each vocabulary among the runs, called `guess` where losses are drawn;
-    `floors` are the least losses that their masks allow. Look for who leaves chance first, and for who never does.
+    `floors` are the least losses that their masks allow. `part` is what the axis calls the part. Look for who leaves
+    chance first, and for who never does.
     """
     if len(curves) > MOST_RUNS:
         raise ValueError(f"at most {MOST_RUNS} runs can be told apart, not {len(curves)}")
@@ -84,7 +88,7 @@ def learning_curves(
             "nticks": 7,
         },
         "yaxis": {
-            "title": {"text": "loss (nats)" if losses else "second half right"},
+            "title": {"text": "loss (nats)" if losses else f"{part} right"},
             "range": [low, high],
             "nticks": 6,
             "tickvals": None if losses else [0, 0.25, 0.5, 0.75, 1],
@@ -126,7 +130,7 @@ def _line(curve: Curve, measure: Measure, clock: Clock, palette: Palette) -> lis
     colour = colours(palette)[curve.place]
     every = -(-len(curve.steps) // MOST_POINTS)
     kept = np.unique(np.append(np.arange(0, len(curve.steps), every), len(curve.steps) - 1))
-    times, words = _times(curve, clock), "second half right in" if measure == "accuracy" else "loss"
+    times, words = _times(curve, clock), f"{curve.part} right in" if measure == "accuracy" else "loss"
     unit = "" if measure == "accuracy" else " nats"
     hover = [
         f"{safe(curve.name)}, step {curve.steps[i]}, {curve.seconds[i]:.2f} s: {words} {curve.values[i]:.3f}{unit}"

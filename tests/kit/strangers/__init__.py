@@ -1,0 +1,21 @@
+"""Plug-ins of one file each that nobody ships, as a stranger would write them, and how a test lends them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from transformer.foundation.registry import Registry
+
+TASKS = ("duplicate", "count", "duplicate-translate")
+
+
+def lend(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], *names: str) -> None:
+    """Put plug-ins of this folder into a registry, as if they lay in its own."""
+    modules = registry._modules
+
+    def and_these() -> dict[str, str]:
+        return modules() | {name: f"{__name__}.{name.replace('-', '_')}" for name in names}
+
+    monkeypatch.setattr(registry, "_modules", and_these)
