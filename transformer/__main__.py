@@ -10,7 +10,7 @@ import errno
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
@@ -25,7 +25,8 @@ from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, 
 from transformer.foundation.foreign import shortened
 from transformer.foundation.program import program
 from transformer.text.perplexity import perplexity, said
-from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
+from transformer.training.listing import Entry, listing
+from transformer.training.runs import ROOT, Run, RunError, located, new_folder
 
 if TYPE_CHECKING:
     from transformer.training.device import Choice
@@ -246,28 +247,28 @@ def list_(root: Path = ROOT) -> None:
     """
     if root != ROOT and not root.is_dir():  # our own is made with the first run
         raise RunError(f"there is no folder {root}")
-    runs = list_runs(root)
-    for run in runs:
-        config, state, evaluation = run.config, run.state, run.evaluation
-        model, task = config.model, config.task
+    found = listing(root)
+    for entry in found.readable:
+        run, state = entry.run, entry.state
+        model, task = entry.config.model, entry.config.task
         read = f"{task.text.rpartition('-')[0]} in {task.split}, " if task.text else ""
         print(
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
             f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
-            f"step {state.step}, {_known(evaluation, bool(task.text))}, {state.status}"
+            f"step {state.step}, {_known(entry)}, {state.status}"
             f"{', comes with the package' if run.packaged else ''}"
         )
-    if not runs:
+    if not found.readable:
         print(f"no runs in {root}: make one with `{program()} train`")
-    for fault in unreadable(root):
+    for fault in found.faults:
         print(f"left out: {fault}", file=sys.stderr)
 
 
-def _known(evaluation: dict[str, Any] | None, reads: bool) -> str:
+def _known(entry: Entry) -> str:
     """What was measured when a run had ended."""
-    if reads:
-        return f"perplexity {said(evaluation['perplexity'])}" if evaluation else "perplexity –"
-    return f"second half {evaluation['second_half']:.3f}" if evaluation else "second half –"
+    if entry.config.task.text:
+        return "perplexity –" if entry.perplexity is None else f"perplexity {said(entry.perplexity)}"
+    return "second half –" if entry.second_half is None else f"second half {entry.second_half:.3f}"
 
 
 TEXTS = example("corpus shakespeare", "train --task text --text shakespeare --length 256")

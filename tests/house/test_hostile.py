@@ -43,7 +43,8 @@ from transformer.training import library, recording
 from transformer.training.exchange.archive import NAMES, pack, unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, RunError, list_runs, unreadable
+from transformer.training.listing import list_runs, unreadable
+from transformer.training.runs import Run, RunError
 from transformer.training.stored import arrays, records, weights
 from transformer.training.stored.records import line
 
@@ -527,7 +528,8 @@ from transformer import checkpoints
 from transformer.training.exchange.archive import unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, list_runs, unreadable
+from transformer.training.listing import list_runs, unreadable
+from transformer.training.runs import Run
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 before = peak()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from transformer.analysis.accuracy.result import Accuracy
-from transformer.foundation.checks import reason
-from transformer.foundation.failures import remembering_failures
-from transformer.foundation.foreign import read_bytes, read_record, record, shortened
+from transformer.config import RunConfig
+from transformer.foundation.checks import ConfigError, reason
+from transformer.foundation.foreign import read_record, record, shortened, size
+from transformer.foundation.regular_files import open_file
+from transformer.foundation.versions import copied, read_once
 from transformer.tasks import Task
 from transformer.text.perplexity import COUNTING
 from transformer.training.stored.checks import LATEST, expect, number, text, whole
@@ -23,6 +26,8 @@ MOST_METRICS = 512 * 2**20
 """Bytes of all lines of metrics.jsonl: over 2 million steps."""
 MOST_LINE = 2**18
 """Bytes of one of them, with 4096 positions."""
+ENDING = 64
+"""Bytes by which a file is known again that was read on to there."""
 MOST_FAULTS = 20
 """Lines that cannot be used, after which the rest is not read."""
 LINE = (
@@ -40,15 +45,32 @@ LINE = (
 """What a line of the metrics holds; all else in it is not kept."""
 
 
-@remembering_failures
 def card(path: Path) -> dict[str, Any]:
     """run.json, whose "config" is still to be read, and whose details may be anything. Raises ValueError when it is
     none of ours, and OSError."""
+    return copied(_card(path))
+
+
+@read_once()
+def _card(path: Path) -> dict[str, Any]:
     found = read_record(path, MOST_CARD)
     version = found.get("format")
     expect(version == FORMAT, f"the run is of another version ({shortened(version)}); this program reads {FORMAT}")
     expect(isinstance(found["config"], dict), "its settings are no record")
     return found
+
+
+@read_once()
+def config(path: Path) -> RunConfig:
+    """The config of a card. Raises ValueError, and OSError; ConfigError where the text that it reads is not at hand."""
+    values = _card(path)["config"]
+    try:
+        return RunConfig.from_dict(values)
+    except ConfigError as error:
+        task = values.get("task")
+        if isinstance(task, dict) and task.get("text"):
+            raise  # it may come later
+        raise ValueError(str(error)) from None
 
 
 def details(card: Mapping[str, Any]) -> None:
@@ -59,49 +81,79 @@ def details(card: Mapping[str, Any]) -> None:
         text(card.get(name, ""))
 
 
-def metrics(path: Path, task: Task) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every whole line of metrics.jsonl that can be used, and what is wrong with others, a few words each.
+@dataclass(frozen=True)
+class Metrics:
+    """What metrics.jsonl held when it was last read; shared, and to be read only."""
+
+    lines: tuple[dict[str, Any], ...] = ()
+    """Every whole line that can be used."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with others, a few words each: MOST_FAULTS at most, after which the rest is not read."""
+    counted: int = 0
+    """Whole lines that were read."""
+    file: tuple[int, int] = (0, 0)
+    """Its device and its number there."""
+    place: int = 0
+    """Bytes of the whole lines, …"""
+    ending: bytes = b""
+    """… and the last of them: there the next look goes on, if they still stand there."""
+
+
+@read_once(goes_on=True)
+def metrics(path: Path, task: Task, before: Metrics | None = None) -> Metrics:
+    """What metrics.jsonl holds, read on from where it ended `before`.
 
     A last line that is still being written is left out, and so is what follows the first MOST_FAULTS that cannot be
     used. Raises ValueError when there is too much of it, and OSError.
     """
-    read = Lines(task)
-    return read.add(read_bytes(path, MOST_METRICS)), read.faults
+    with open_file(path) as file:
+        found = os.fstat(file.fileno())
+        at = (found.st_dev, found.st_ino)
+        if before is None or before.file != at or found.st_size < before.place:
+            before = Metrics(file=at)
+        file.seek(before.place - len(before.ending))
+        if file.read(len(before.ending)) != before.ending:
+            before = Metrics(file=at)
+            file.seek(0)
+        new = file.read(MOST_METRICS - before.place + 1)
+    if before.place + len(new) > MOST_METRICS:
+        raise ValueError(f"it is larger than {size(MOST_METRICS)}")
+    return _read_on(before, new, len(task.target_names(task.length)))
 
 
-class Lines:
-    """Lines of metrics.jsonl read in the order in which they were written, at once or as they come."""
-
-    def __init__(self, task: Task) -> None:
-        self.targets, self.last, self.place = len(task.target_names(task.length)), 0, 0
-        self.faults: list[str] = []
-        """What is wrong with lines that cannot be used, a few words each: MOST_FAULTS at most."""
-
-    def add(self, written: bytes) -> list[dict[str, Any]]:
-        """The lines of it that are whole and can be used; none once there have been too many others."""
-        found, begins = [], 0
-        while len(self.faults) < MOST_FAULTS and (ends := written.find(b"\n", begins)) >= 0:
-            self.place += 1
-            try:
-                expect(ends - begins <= MOST_LINE, "it is too long")
-                read = line(written[begins:ends], self.targets)
-                expect(read["step"] > self.last, "it is out of order")
-            except (KeyError, ValueError) as error:
-                self.faults.append(f"line {self.place}: {reason(error)}")
-            else:
-                self.last = read["step"]
-                found.append(read)
-            begins = ends + 1
-        return found
+def _read_on(before: Metrics, new: bytes, targets: int) -> Metrics:
+    """What more lines add, of a task with so many targets."""
+    last = before.lines[-1]["step"] if before.lines else 0
+    lines, faults, counted, begins = list(before.lines), list(before.faults), before.counted, 0
+    while len(faults) < MOST_FAULTS and (ends := new.find(b"\n", begins)) >= 0:
+        counted += 1
+        try:
+            expect(ends - begins <= MOST_LINE, "it is too long")
+            read = line(new[begins:ends], targets)
+            expect(read["step"] > last, "it is out of order")
+        except (KeyError, ValueError) as error:
+            faults.append(f"line {counted}: {reason(error)}")
+        else:
+            last = read["step"]
+            lines.append(read)
+        begins = ends + 1
+    if len(faults) == MOST_FAULTS:
+        begins = new.rfind(b"\n") + 1
+    ending = (before.ending + new[max(0, begins - ENDING) : begins])[-ENDING:]
+    return Metrics(tuple(lines), tuple(faults), counted, before.file, before.place + begins, ending)
 
 
-@lru_cache(maxsize=2**14)
+@read_once()
+def last(path: Path, task: Task) -> dict[str, Any]:
+    """The last line of metrics.jsonl without its accuracies, to be read only; nothing where there is none. Raises
+    ValueError and OSError."""
+    found = metrics(path, task).lines
+    return {name: value for name, value in found[-1].items() if name != "accuracy"} if found else {}
+
+
 def line(written: bytes, targets: int) -> dict[str, Any]:
-    """One line of metrics.jsonl, of a task with so many targets; to be read only, for it is read once and kept.
-
-    A page asks four times a second while a run trains, and reading a line anew takes 25 µs. Raises ValueError or
-    KeyError for a line that cannot be used.
-    """
+    """One line of metrics.jsonl, of a task with so many targets. Raises ValueError or KeyError for a line that cannot
+    be used."""
     found = record(written)
     whole(found["step"])
     for name in ("loss", "learning_rate", "gradient_norm", "seconds"):
@@ -118,9 +170,13 @@ def line(written: bytes, targets: int) -> dict[str, Any]:
     return {name: found[name] for name in LINE if name in found}
 
 
-@remembering_failures
 def evaluation(path: Path, task: Task) -> dict[str, Any]:
     """evaluation.json. Raises ValueError or KeyError when it does not hold what was measured of such a task."""
+    return copied(_evaluation(path, task))
+
+
+@read_once()
+def _evaluation(path: Path, task: Task) -> dict[str, Any]:
     stored = read_record(path, MOST_EVALUATION)
     expect(whole(stored["sequences"]) > 0, "it was measured on nothing")
     expect(isinstance(stored["correct"], list), "it counts nothing")

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -17,10 +18,12 @@ from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import barred, controlled
 from dashboard.view import clicks, permission, session, training
+from transformer.config import RunConfig
 from transformer.foundation.checks import UserError
 from transformer.training import library
 from transformer.training.exchange import archive
 from transformer.training.library import LibraryError, changes
+from transformer.training.listing import Entry
 from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
@@ -31,7 +34,7 @@ LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
 
-def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+def table(runs: tuple[Entry, ...], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
     """All runs, the newest first; those that are ticked are compared."""
     frame = frame_of(runs)
     names = list(frame["name"])
@@ -88,27 +91,25 @@ def _room(texts: Sequence[str]) -> int:
     return min(WIDEST, 40 + LETTER * max(map(len, texts), default=0))
 
 
-def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
-    """What the table shows, the newest run first."""
+@lru_cache(maxsize=8)
+def frame_of(runs: tuple[Entry, ...]) -> pd.DataFrame:
+    """What the table shows, the newest run first; to be read only."""
     rows: list[dict[str, Any]] = []
-    before: dict[str, Run] = {}
+    before: dict[str, Entry] = {}
     for run in sorted(runs, key=lambda run: (run.created, run.name)):
-        config, last = run.config, (run.metrics() or [{}])[-1]
-        evaluation = run.evaluation or {}
+        config, last = run.config, run.last
         previous = before.get(config.task.task)
         before[config.task.task] = run
         rows.append(
             {
                 "name": run.name,
-                "changed": "first of its task"
-                if previous is None
-                else ", ".join(changes(config, previous.config)) or "nothing",
-                "second half": None if config.task.text else _number(evaluation.get("second_half")),
-                "perplexity": _number(evaluation.get("perplexity"), 1),
+                "changed": "first of its task" if previous is None else _changed(config, previous.config),
+                "second half": None if config.task.text else _number(run.second_half),
+                "perplexity": _number(run.perplexity, 1),
                 "solved": _number(last.get("step") if last.get("solved") else None),
                 "steps": _number(last.get("step", 0)),
                 "seconds": _number(last.get("seconds", 0.0)),
-                "device": str(run.card.get("device", "")),
+                "device": run.device,
                 "status": run.state.status,
                 "created": _when(run.created),
             }
@@ -131,6 +132,12 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
+@lru_cache(maxsize=2**12)
+def _changed(config: RunConfig, before: RunConfig) -> str:
+    """What differs from the run before."""
+    return ", ".join(changes(config, before)) or "nothing"
+
+
 def _number(value: Any, digits: int | None = None) -> float | int | None:
     """What a run folder says, to so many digits, if it is a number at all."""
     good = isinstance(value, int | float) and math.isfinite(value)
@@ -144,7 +151,7 @@ def _when(created: float) -> datetime | None:
         return None
 
 
-def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+def actions(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
     """What can be done with one run, and a way back from deleting it."""
     names = [run.name for run in reversed(runs)]
     if names:
@@ -154,7 +161,7 @@ def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list
         st.session_state[key] = next((name for name in wanted if name in names), names[0])
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
         name = left.selectbox("Run", names, key=key)
-        run = next(run for run in runs if run.name == name)
+        run = next(each.run for each in runs if each.name == name)
         _rename(right, run, compared, choose)
         _buttons(run, compared, choose)
     _undo()

@@ -28,7 +28,8 @@ from transformer.experiments.populations import plan as plans
 from transformer.experiments.populations.table import Row
 from transformer.training import library
 from transformer.training.exchange import archive
-from transformer.training.runs import Control, Run, list_runs, located
+from transformer.training.listing import list_runs
+from transformer.training.runs import Control, Run, located
 
 ROOT = Path(__file__).resolve().parents[4] / "checkpoints"
 HOSTILE = "*x* :red[a] <b>, $y$ www.x.org %2C"
