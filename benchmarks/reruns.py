@@ -3,8 +3,9 @@
 Three folders hold the shipped runs, the second and the third 100 and 1,000 more: copies of one, each with its own name,
 date and last weights. A page is opened on each without a browser, and then drawn anew in turns, so that a busy
 neighbour slows all alike. Counted is the processor time of the whole process from the request to the last element of
-the page, once everything is warm; the ratios are taken turn by turn. "after a change" is a rerun before which one run of
-the folder has got another state. --save writes RERUNS.md.
+the page, once everything is warm, and so long after the one before that the folder is looked at anew; the ratios are
+taken turn by turn. "after a change" is a rerun before which one run of the folder has got another state. --save writes
+RERUNS.md.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ sys.path.insert(0, str(HERE.parent))
 
 from dashboard.models import menu
 from tests.kit.pages import open_page
+from transformer.foundation import versions
+from transformer.training import listing
 from transformer.training.runs import Run
 
 PAGE = "RERUNS.md"
@@ -54,6 +57,7 @@ def folder(root: Path, more: int) -> Path:
 def rerun(app: AppTest, root: Path) -> float:
     """Seconds of processor time."""
     menu.ROOT = root
+    time.sleep(listing.SHARED_FOR)
     began = time.process_time()
     app.run()
     spent = time.process_time() - began
@@ -62,6 +66,7 @@ def rerun(app: AppTest, root: Path) -> float:
 
 
 def measure(roots: dict[int, Path], turns: int) -> None:
+    time.sleep(versions.SETTLED_AFTER / 1e9)  # the files have just been made
     for name, title in PAGES.items():
         apps = {}
         for more, root in roots.items():

@@ -103,13 +103,14 @@ def read_once(
 ) -> Callable[[Callable[Concatenate[Path, P], T]], Callable[Concatenate[Path, P], T]]:
     """The same reader of a file, which reads no version of it twice.
 
-    What it returns is kept and shared, so it has to be of values that nobody changes, or copied for whoever may; without
-    `answers` only refusals are kept. The files of all that is kept have `most` bytes together. What is kept is told
-    apart by path and by whatever else the reader was given. With `goes_on` the reader is also given `before=`, its
+    What it returns is kept and shared, so it has to be of values that nobody changes, or is copied for whoever may;
+    without `answers` only refusals are kept. The files of all that is kept have `most` bytes together. What is kept is
+    told apart by path and by whatever else the reader was given. With `goes_on` the reader is also given `before=`, its
     answer for the version before, or None.
 
-    A file that was changed a moment ago is read again, for its dates may not show the next change. A ConfigError is not
-    kept: what a run needs beside its files may come later. Raises Unusable for what a damaged file ends in, and OSError.
+    A file that was changed a moment ago is read again: its dates may not show the next change. A ConfigError is not
+    kept: what a run needs beside its files may come later. Raises Unusable for what a damaged file ends in, and
+    OSError.
     """
 
     def decorate(read: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:

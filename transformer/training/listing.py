@@ -50,7 +50,7 @@ class Entry:
     """Both as they were measured at its end."""
     _config: RunConfig | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.run.name
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs import rows
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
 from dashboard.parts.prose import plain
@@ -35,12 +36,14 @@ LARGEST = archive.MOST_BYTES // 2**20
 
 
 def table(runs: tuple[Entry, ...], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
-    """All runs, the newest first; those that are ticked are compared."""
-    frame = frame_of(runs)
-    names = list(frame["name"])
+    """All runs, the newest first, or a page of them; those that are ticked are compared."""
+    every = frame_of(runs)
+    page = rows.chosen_page(every)
+    frame, names = page.frame, list(page.frame["name"])
+    elsewhere = [name for name in compared if name not in names]
 
     def ticked(found: list[str]) -> None:
-        kept = [name for name in compared if name in found]
+        kept = [name for name in compared if name in found or name in elsewhere]
         wanted = [*kept, *(name for name in found if name not in kept)]
         if len(wanted) > MOST_RUNS:
             session.notice(f"At most {MOST_RUNS} runs can be compared. Untick one first.")
@@ -57,7 +60,7 @@ def table(runs: tuple[Entry, ...], compared: Sequence[str], choose: Callable[[li
         column_config={
             "name": st.column_config.TextColumn("Run", width=190),
             "changed": st.column_config.TextColumn(
-                "Changed", width=_room(frame["changed"]), help="What differs from the run before it with the same task"
+                "Changed", width=_room(every["changed"]), help="What differs from the run before it with the same task"
             ),
             "second half": st.column_config.NumberColumn(
                 "Second half", format="%.3f", help="Accuracy of the answer's second half, on 4,096 fresh sequences"
@@ -78,8 +81,11 @@ def table(runs: tuple[Entry, ...], compared: Sequence[str], choose: Callable[[li
             "status": st.column_config.TextColumn("Status"),
             "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm", width=150),
         },
-        alt=f"Table of {len(names)} runs.",
+        alt=page.words if page.parted else f"Table of {len(names)} runs.",
     )
+    rows.turn_pages(page)
+    if elsewhere:
+        st.caption(f"Compared as well, but not among these rows: {plain(', '.join(elsewhere))}.")
     st.caption(
         f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what differs from the run before it with the same "
         "task."
@@ -94,13 +100,13 @@ def _room(texts: Sequence[str]) -> int:
 @lru_cache(maxsize=8)
 def frame_of(runs: tuple[Entry, ...]) -> pd.DataFrame:
     """What the table shows, the newest run first; to be read only."""
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     before: dict[str, Entry] = {}
     for run in sorted(runs, key=lambda run: (run.created, run.name)):
         config, last = run.config, run.last
         previous = before.get(config.task.task)
         before[config.task.task] = run
-        rows.append(
+        found.append(
             {
                 "name": run.name,
                 "changed": "first of its task" if previous is None else _changed(config, previous.config),
@@ -126,7 +132,7 @@ def frame_of(runs: tuple[Entry, ...]) -> pd.DataFrame:
         "created",
         "changed",
     ]
-    frame = pd.DataFrame(rows[::-1], columns=names)
+    frame = pd.DataFrame(found[::-1], columns=names)
     return frame.astype(
         {"solved": "Int64", "steps": "Int64", "second half": "float64", "perplexity": "float64", "seconds": "float64"}
     )
