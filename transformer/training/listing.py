@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
 from pathlib import Path
-from typing import Any
 
 from transformer.config import RunConfig
 from transformer.foundation.checks import reason
@@ -27,7 +26,7 @@ SHARED_FOR = 0.25
 """Seconds for which all who ask share one look at a folder, unless this process has changed a run meanwhile."""
 MOST_FOLDERS = 256
 """Folders of which the last look is remembered: that of the server, and those of its guests."""
-FILES = ("run.json", "state.json", "evaluation.json", "metrics.jsonl", "snapshots")
+FILES = ("run.json", "state.json", "evaluation.json", "snapshots")
 """What a run's entry is made from."""
 Versions = tuple[Version | int, ...]
 """Of each of FILES, or of nothing but the number of the error where there is none."""
@@ -54,10 +53,13 @@ class Entry:
     def name(self) -> str:
         return self.run.name
 
-    @cached_property
-    def last(self) -> dict[str, Any]:
-        """The last line of its metrics without the accuracies, read when it is first asked for; to be read only."""
-        return {} if self.fault else self.run.last()
+    def metrics_version(self) -> object:
+        """What equals itself at the next look as long as nothing can have been written into its metrics."""
+        try:
+            version = version_of(os.stat(self.run.folder / "metrics.jsonl"))
+        except OSError as error:
+            return error.errno
+        return version if is_settled(version, time.time_ns()) else object()
 
     @property
     def config(self) -> RunConfig:
@@ -157,7 +159,7 @@ class _Shelf:
         known = self._known.get(folder)
         if known is None or known.versions != versions or not known.lasts or not _has_its_text(known.entry):
             entry = _read(Run(Path(folder)))
-            if known is not None and known.versions == versions and _say_the_same(known.entry, entry):
+            if known is not None and _say_the_same(known.entry, entry):
                 entry = known.entry
             settled = all(isinstance(each, int) or is_settled(each, now) for each in versions)
             return _Known(versions, entry, settled and not entry.fault and not _has_links(entry))
@@ -199,8 +201,7 @@ def _versions(folder: str) -> Versions:
 
 
 def _say_the_same(one: Entry, other: Entry) -> bool:
-    fields = all(getattr(one, each.name) == getattr(other, each.name) for each in dataclasses.fields(Entry))
-    return fields and ("last" not in vars(one) or one.last == other.last)
+    return all(getattr(one, each.name) == getattr(other, each.name) for each in dataclasses.fields(Entry))
 
 
 def _has_links(entry: Entry) -> bool:

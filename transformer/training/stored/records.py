@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,7 @@ from typing import Any
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.config import RunConfig
 from transformer.foundation.checks import ConfigError, reason
-from transformer.foundation.foreign import read_record, record, shortened, size
-from transformer.foundation.regular_files import open_file
+from transformer.foundation.foreign import read_bytes, read_record, record, shortened
 from transformer.foundation.versions import copied, read_once
 from transformer.tasks import Task
 from transformer.text.perplexity import COUNTING
@@ -26,8 +25,6 @@ MOST_METRICS = 512 * 2**20
 """Bytes of all lines of metrics.jsonl: over 2 million steps."""
 MOST_LINE = 2**18
 """Bytes of one of them, with 4096 positions."""
-ENDING = 64
-"""Bytes by which a file is known again that was read on to there."""
 MOST_FAULTS = 20
 """Lines that cannot be used, after which the rest is not read."""
 LINE = (
@@ -91,45 +88,38 @@ class Metrics:
     """What is wrong with others, a few words each: MOST_FAULTS at most, after which the rest is not read."""
     counted: int = 0
     """Whole lines that were read."""
-    file: tuple[int, int] = (0, 0)
-    """Its device and its number there."""
     place: int = 0
     """Bytes of the whole lines, …"""
-    ending: bytes = b""
-    """… and the last of them: there the next look goes on, if they still stand there."""
+    digest: bytes = b""
+    """… and their BLAKE2 digest: while the file begins with them, only what follows is checked."""
 
 
 @read_once(goes_on=True)
 def metrics(path: Path, task: Task, before: Metrics | None = None) -> Metrics:
-    """What metrics.jsonl holds, read on from where it ended `before`.
+    """What metrics.jsonl holds; the lines that were there `before` are not checked again.
 
     A last line that is still being written is left out, and so is what follows the first MOST_FAULTS that cannot be
     used. Raises ValueError when there is too much of it, and OSError.
     """
-    with open_file(path) as file:
-        found = os.fstat(file.fileno())
-        at = (found.st_dev, found.st_ino)
-        if before is None or before.file != at or found.st_size < before.place:
-            before = Metrics(file=at)
-        file.seek(before.place - len(before.ending))
-        if file.read(len(before.ending)) != before.ending:
-            before = Metrics(file=at)
-            file.seek(0)
-        new = file.read(MOST_METRICS - before.place + 1)
-    if before.place + len(new) > MOST_METRICS:
-        raise ValueError(f"it is larger than {size(MOST_METRICS)}")
-    return _read_on(before, new, len(task.target_names(task.length)))
+    content = read_bytes(path, MOST_METRICS)
+    if before is None or before.digest != _digest(content, before.place):
+        before = Metrics()
+    return _read_on(before, content, len(task.target_names(task.length)))
 
 
-def _read_on(before: Metrics, new: bytes, targets: int) -> Metrics:
-    """What more lines add, of a task with so many targets."""
+def _digest(content: bytes, length: int) -> bytes:
+    return hashlib.blake2b(memoryview(content)[:length]).digest()
+
+
+def _read_on(before: Metrics, content: bytes, targets: int) -> Metrics:
+    """What the lines add that follow, of a task with so many targets."""
     last = before.lines[-1]["step"] if before.lines else 0
-    lines, faults, counted, begins = list(before.lines), list(before.faults), before.counted, 0
-    while len(faults) < MOST_FAULTS and (ends := new.find(b"\n", begins)) >= 0:
+    lines, faults, counted, begins = list(before.lines), list(before.faults), before.counted, before.place
+    while len(faults) < MOST_FAULTS and (ends := content.find(b"\n", begins)) >= 0:
         counted += 1
         try:
             expect(ends - begins <= MOST_LINE, "it is too long")
-            read = line(new[begins:ends], targets)
+            read = line(content[begins:ends], targets)
             expect(read["step"] > last, "it is out of order")
         except (KeyError, ValueError) as error:
             faults.append(f"line {counted}: {reason(error)}")
@@ -137,10 +127,7 @@ def _read_on(before: Metrics, new: bytes, targets: int) -> Metrics:
             last = read["step"]
             lines.append(read)
         begins = ends + 1
-    if len(faults) == MOST_FAULTS:
-        begins = new.rfind(b"\n") + 1
-    ending = (before.ending + new[max(0, begins - ENDING) : begins])[-ENDING:]
-    return Metrics(tuple(lines), tuple(faults), counted, before.file, before.place + begins, ending)
+    return Metrics(tuple(lines), tuple(faults), counted, begins, _digest(content, begins))
 
 
 @read_once()

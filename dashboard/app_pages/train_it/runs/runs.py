@@ -268,7 +268,7 @@ racing = any(entry.state.live for entry in shown)
 waiting.until(lambda: is_news(names, racing), lambda: together(names), every=REFRESH if racing else None)
 st.header("All runs", anchor=False)
 if everyone:
-    table.table(tuple(everyone.values()), names, choose)
+    table.table(list(everyone.values()), names, choose)
 table.actions(list(everyone.values()), names, choose)
 for fault in listing(model_menu.ROOT).faults:
     st.caption(f":material/warning: Left out: {plain(fault)}.")

@@ -19,7 +19,6 @@ from dashboard.parts.prose import plain
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import barred, controlled
 from dashboard.view import clicks, permission, session, training
-from transformer.config import RunConfig
 from transformer.foundation.checks import UserError
 from transformer.training import library
 from transformer.training.exchange import archive
@@ -35,7 +34,7 @@ LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
 
-def table(runs: tuple[Entry, ...], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
     """All runs, the newest first, or a page of them; those that are ticked are compared."""
     every = frame_of(runs)
     page = rows.chosen_page(every)
@@ -97,29 +96,18 @@ def _room(texts: Sequence[str]) -> int:
     return min(WIDEST, 40 + LETTER * max(map(len, texts), default=0))
 
 
-@lru_cache(maxsize=8)
-def frame_of(runs: tuple[Entry, ...]) -> pd.DataFrame:
+def frame_of(runs: Sequence[Entry]) -> pd.DataFrame:
     """What the table shows, the newest run first; to be read only."""
+    return _frame_of(tuple(runs), tuple(run.metrics_version() for run in runs))
+
+
+@lru_cache(maxsize=8)
+def _frame_of(runs: tuple[Entry, ...], metrics: tuple[object, ...]) -> pd.DataFrame:
     found: list[dict[str, Any]] = []
     before: dict[str, Entry] = {}
-    for run in sorted(runs, key=lambda run: (run.created, run.name)):
-        config, last = run.config, run.last
-        previous = before.get(config.task.task)
-        before[config.task.task] = run
-        found.append(
-            {
-                "name": run.name,
-                "changed": "first of its task" if previous is None else _changed(config, previous.config),
-                "second half": None if config.task.text else _number(run.second_half),
-                "perplexity": _number(run.perplexity, 1),
-                "solved": _number(last.get("step") if last.get("solved") else None),
-                "steps": _number(last.get("step", 0)),
-                "seconds": _number(last.get("seconds", 0.0)),
-                "device": run.device,
-                "status": run.state.status,
-                "created": _when(run.created),
-            }
-        )
+    for run, version in sorted(zip(runs, metrics, strict=True), key=lambda each: (each[0].created, each[0].name)):
+        found.append(_row(run, before.get(run.config.task.task), version))
+        before[run.config.task.task] = run
     names = [
         "name",
         "second half",
@@ -138,10 +126,23 @@ def frame_of(runs: tuple[Entry, ...]) -> pd.DataFrame:
     )
 
 
-@lru_cache(maxsize=2**12)
-def _changed(config: RunConfig, before: RunConfig) -> str:
-    """What differs from the run before."""
-    return ", ".join(changes(config, before)) or "nothing"
+@lru_cache(maxsize=2**13)
+def _row(run: Entry, before: Entry | None, metrics: object) -> dict[str, Any]:
+    """What the table says of a run, its metrics being of this version, beside the run before it; to be read only."""
+    config, last = run.config, run.run.last()
+    changed = None if before is None else ", ".join(changes(config, before.config)) or "nothing"
+    return {
+        "name": run.name,
+        "changed": changed or "first of its task",
+        "second half": None if config.task.text else _number(run.second_half),
+        "perplexity": _number(run.perplexity, 1),
+        "solved": _number(last.get("step") if last.get("solved") else None),
+        "steps": _number(last.get("step", 0)),
+        "seconds": _number(last.get("seconds", 0.0)),
+        "device": run.device,
+        "status": run.state.status,
+        "created": _when(run.created),
+    }
 
 
 def _number(value: Any, digits: int | None = None) -> float | int | None:

@@ -264,7 +264,7 @@ def test_other_rows_are_another_table(runs: Path):
 
 def test_a_run_like_the_one_before_changed_nothing(runs: Path):
     made = [Run.create(runs / name, RunConfig(), device="x") for name in ("first", "second")]
-    assert runs_table.frame_of(tuple(map(entry_of, made)))["changed"].tolist() == ["nothing", "first of its task"]
+    assert runs_table.frame_of(list(map(entry_of, made)))["changed"].tolist() == ["nothing", "first of its task"]
 
 
 def test_a_card_may_say_anything_of_when(runs: Path):
@@ -272,7 +272,7 @@ def test_a_card_may_say_anything_of_when(runs: Path):
     card = json.loads(path.read_text())
     for created in (float("nan"), 1e300, -1e300, "yesterday", None):
         path.write_text(json.dumps(card | {"created": created, "device": ["?"]}))
-        assert len(runs_table.frame_of((entry_of(Run(runs / "reverse")),))) == 1
+        assert len(runs_table.frame_of([entry_of(Run(runs / "reverse"))])) == 1
 
 
 # --- one run
