@@ -1,4 +1,4 @@
-"""What a rerun costs with more runs in the folder: `python benchmarks/reruns.py [--quick] [--save]`.
+"""What a rerun costs with more runs in the folder: `python benchmarks/visits/reruns.py [--quick] [--save]`.
 
 Three folders hold the shipped runs, the second and the third 100 and 1,000 more: copies of one, each with its own name,
 date and last weights. A page is opened on each without a browser, and then drawn anew in turns, so that a busy
@@ -18,16 +18,17 @@ import time
 from pathlib import Path
 
 import torch
-from kit.pages import HERE, load, machine, options, page, spread, table
 from streamlit.testing.v1 import AppTest
 
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(Path(__file__).resolve().parents[place]) for place in (1, 2)]
 
-from dashboard.models import menu
-from tests.kit.pages import open_page
-from transformer.foundation import versions
-from transformer.training import listing
-from transformer.training.runs import Run
+from kit.pages import HERE, load, machine, options, page, spread, table  # noqa: E402
+
+from dashboard.models import menu  # noqa: E402
+from tests.kit.pages import open_page  # noqa: E402
+from transformer.foundation import versions  # noqa: E402
+from transformer.training import listing  # noqa: E402
+from transformer.training.runs import Run  # noqa: E402
 
 PAGE = "RERUNS.md"
 SHIPPED = HERE.parent / "checkpoints"
