@@ -42,8 +42,9 @@ from transformer.text import shelf
 from transformer.text.corpus import Corpus, Excerpt
 from transformer.training.exchange.archive import pack, unpack
 from transformer.training.exchange.inspection import faults
+from transformer.training.listing import list_runs, unreadable
 from transformer.training.recording import record
-from transformer.training.runs import Run, list_runs, unreadable
+from transformer.training.runs import Run
 from transformer.training.stored import records
 
 PAGE = "READERS.md"

@@ -176,7 +176,11 @@ def _heard() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, nobody is taken for dead, and a page is drawn with all its measurements, in one run."""
+    """However busy the machine, nobody is taken for dead, and a page is drawn with all its measurements, in one run.
+
+    And what a test has just written is seen at the next look, not a moment later.
+    """
+    monkeypatch.setattr("transformer.training.listing.SHARED_FOR", 0.0)
     monkeypatch.setattr("transformer.training.runs.SILENT_AFTER", 2 * PATIENCE)
     monkeypatch.setattr("dashboard.view.session.BEHIND", 0.0)
     monkeypatch.setattr("dashboard.models.background.AT_ONCE", PATIENCE)

@@ -10,7 +10,7 @@ import errno
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
@@ -28,7 +28,8 @@ from transformer.foundation.registry import folder_names
 from transformer.foundation.words import listed
 from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity, said
-from transformer.training.runs import ROOT, Run, RunError, list_runs, located, new_folder, unreadable
+from transformer.training.listing import Entry, listing
+from transformer.training.runs import ROOT, Run, RunError, located, new_folder
 
 if TYPE_CHECKING:
     from transformer.tasks import Task
@@ -253,28 +254,30 @@ def list_(root: Path = ROOT) -> None:
     """
     if root != ROOT and not root.is_dir():  # our own is made with the first run
         raise RunError(f"there is no folder {root}")
-    runs = list_runs(root)
-    for run in runs:
-        config, state, evaluation = run.config, run.state, run.evaluation
-        model, task = config.model, config.task
+    found = listing(root)
+    for entry in found.readable:
+        run, state = entry.run, entry.state
+        model, task = entry.config.model, entry.config.task
         read = f"{task.text.rpartition('-')[0]} in {task.split}, " if task.text else ""
         print(
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
             f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
-            f"step {state.step}, {_known(evaluation, config.build_task())}, {state.status}"
+            f"step {state.step}, {_known(entry)}, {state.status}"
             f"{', comes with the package' if run.packaged else ''}"
         )
-    if not runs:
+    if not found.readable:
         print(f"no runs in {root}: make one with `{program()} train`")
-    for fault in unreadable(root):
+    for fault in found.faults:
         print(f"left out: {fault}", file=sys.stderr)
 
 
-def _known(evaluation: dict[str, Any] | None, task: Task) -> str:
+def _known(entry: Entry) -> str:
     """What was measured when a run had ended."""
-    if not task.lawful:
-        return f"perplexity {said(evaluation['perplexity'])}" if evaluation else "perplexity –"
-    return f"{task.part} {evaluation['second_half']:.3f}" if evaluation else f"{task.part} –"
+    task = entry.config.task
+    if task.text:
+        return "perplexity –" if entry.perplexity is None else f"perplexity {said(entry.perplexity)}"
+    part = TASKS[task.task].parts[-1]
+    return f"{part} –" if entry.second_half is None else f"{part} {entry.second_half:.3f}"
 
 
 TEXTS = example("corpus shakespeare", "train --task text --text shakespeare --length 256")

@@ -60,7 +60,8 @@ def page(name: str, title: str, *, save: bool) -> Iterator[None]:
     """What is printed in here is the page of that name."""
     with (HERE / name).open("w") if save else nullcontext(sys.stdout) as out, redirect_stdout(out):
         print(f"# {title}\n")
-        print(f"Made by `python benchmarks/{Path(sys.argv[0]).name} --save`; what is measured stands there.\n")
+        program = Path(sys.argv[0]).resolve().relative_to(HERE).as_posix()
+        print(f"Made by `python benchmarks/{program} --save`; what is measured stands there.\n")
         yield
 
 

@@ -6,6 +6,7 @@ import contextlib
 import re
 import shutil
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from dashboard.models.on_the_spot import hidden, members
@@ -14,7 +15,8 @@ from transformer.compiled import compiled_config
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.text.perplexity import said
-from transformer.training.runs import ROOT, Run, RunError, State, folder_called, folders, list_runs
+from transformer.training.listing import Entry, Listing, entry_of, listing
+from transformer.training.runs import ROOT, Run, State, folder_called, note_change
 
 COMPILED = "compiled"
 GUESTS = ".guests"
@@ -109,17 +111,18 @@ def guest_of(run: Run) -> str:
     return run.folder.parent.name if run.folder.parent.parent == ROOT / GUESTS else ""
 
 
-def runs_of_guests() -> list[Run]:
+def of_guests() -> list[Entry]:
     """The runs of all guests, oldest first."""
-    return [run for folder in folders_of_guests() for run in list_runs(folder)]
+    return [entry for folder in folders_of_guests() for entry in listing(folder).readable]
 
 
 def forget_guests(now: float) -> None:
     """Delete the folders of guests in which nothing has changed for a day."""
     for folder in folders_of_guests():
         with contextlib.suppress(OSError):  # another server has just deleted it
-            if now - max([folder.stat().st_mtime, *(run.state.heartbeat for run in list_runs(folder))]) > DAY:
+            if now - max([folder.stat().st_mtime, *(each.state.heartbeat for each in listing(folder).readable)]) > DAY:
                 shutil.rmtree(folder, ignore_errors=True)
+                note_change()
 
 
 def folders_of_guests() -> list[Path]:
@@ -133,57 +136,55 @@ def menu(guest: str = "", named: str = "", may_train: bool = True) -> dict[str, 
     A guest's own stand among them, and the one that a link names, whosever it is, or a member of a population. One with
     a hidden mistake is there for whoever `may_train` it, or if somebody has.
     """
-    found = {}
-    for run in [*list_runs(ROOT), *(list_runs(folder_of(guest)) if guest else ())]:
-        if (choice := _choice(run)) is not None:
-            found[run.name] = choice
+    found = dict(_choices(tuple(listing(root) for root in _roots(guest))))
     if named not in found and (OF_GUEST.fullmatch(named) or members.NAME.fullmatch(named)):
-        try:
-            choice = _choice(run_called(named), named)
-        except RunError:
-            choice = None
+        entry = entry_of(run_called(named))
+        choice = _choice(entry, named) if entry.steps else None
         member = bare_member(named)
         if choice is None and member is not None and members.may_be_seen(member, may_train):
             choice = _bare_choice(named, member)
         if choice is not None:
-            found[named] = choice
+            found = _in_order(found | {named: choice})
     elif (number := hidden_number(named)) and hidden.may_be_seen(number, may_train):
         config = hidden.config(number)
         steps = config.training.max_steps
-        found[named] = Choice(named, config, State("finished", step=steps), None, (steps,))
-    first = {name: found.pop(name) for name in (FIRST,) if name in found}
-    others = dict(sorted(found.items(), key=lambda item: item[1].state.heartbeat, reverse=True))
-    compiled = Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))
-    return {**first, **others, COMPILED: compiled}
+        found = _in_order(found | {named: Choice(named, config, State("finished", step=steps), None, (steps,))})
+    return found | {COMPILED: Choice(COMPILED, compiled_config(), State("finished"), 1.0, (0,))}
+
+
+@lru_cache(maxsize=64)
+def _choices(looked: tuple[Listing, ...]) -> dict[str, Choice]:
+    """The entries of the runs that can be looked at; made anew when one of them has changed."""
+    entries = [entry for each in looked for entry in each.readable if entry.steps]
+    return _in_order({entry.name: _choice(entry) for entry in entries})
+
+
+def _in_order(found: dict[str, Choice]) -> dict[str, Choice]:
+    """The first of the shipped runs, and the others, newest first."""
+    order = sorted(found.items(), key=lambda item: (item[0] != FIRST, -item[1].state.heartbeat))
+    return dict(order)
 
 
 def with_weights(guest: str = "") -> list[str]:
-    """The names of the runs that the menu is made of, by alphabet: a run is listed without being read."""
-    return sorted(run.name for run in _runs(guest) if any((run.folder / "snapshots").glob("step-*.safetensors")))
+    """The names of the runs that the menu is made of, by alphabet."""
+    return sorted(name for each in _roots(guest) for name in _choices((listing(each),)))
 
 
 def under_way(guest: str = "") -> list[Run]:
     """The readable trainings of the folder and a guest, also those without weights yet: the queued ones come last."""
-    live = [run for run in _runs(guest) if run.under_way]  # mostly none, and then nothing is read
-    readable = {run.folder for folder in {run.folder.parent for run in live} for run in list_runs(folder)}
-    return sorted((run for run in live if run.folder in readable), key=lambda run: run.state.status == "queued")
+    entries = (entry for root in _roots(guest) for entry in listing(root).entries)
+    live = [entry for entry in entries if not entry.fault and entry.state.live and entry.run.under_way]
+    return [entry.run for entry in sorted(live, key=lambda entry: entry.state.status == "queued")]
 
 
-def _runs(guest: str) -> list[Run]:
-    """What lies in the folder and in a guest's own, whether it can be read or not."""
-    roots = [ROOT, *([folder_of(guest)] if guest else [])]
-    return [Run(folder) for root in roots for folder in sorted(folders(root))]
+def _roots(guest: str) -> list[Path]:
+    """The folders of a guest's menu: that of all, and the guest's own."""
+    return [ROOT, *([folder_of(guest)] if guest else [])]
 
 
-def _choice(run: Run, name: str = "") -> Choice | None:
-    """A run's entry, by its folder's name or another; None as long as it has no weights. Raises RunError where it is
-    none."""
-    steps, measured = tuple(run.snapshots()), run.evaluation or {}
-    if not steps:
-        return None
-    return Choice(
-        name or run.name, run.config, run.state, measured.get("second_half"), steps, measured.get("perplexity")
-    )
+def _choice(entry: Entry, name: str = "") -> Choice:
+    """A run's entry in the menu, by its folder's name or another."""
+    return Choice(name or entry.name, entry.config, entry.state, entry.second_half, entry.steps, entry.perplexity)
 
 
 def _bare_choice(name: str, member: members.Bare) -> Choice:

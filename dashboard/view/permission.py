@@ -17,7 +17,8 @@ from dashboard.server.roles import OWNER, VIEWER, Visitor
 from dashboard.server.streamlit_private import is_served
 from transformer.config import RunConfig
 from transformer.foundation.checks import UserError
-from transformer.training.runs import Run, list_runs
+from transformer.training.listing import listing
+from transformer.training.runs import Run
 
 P = ParamSpec("P")
 LOOKING = "You can only look here: only the owner of this server can change anything."
@@ -123,18 +124,18 @@ def to_train(configs: Sequence[RunConfig] = ()) -> str:
             return why
     if why := _too_many(someone, max(1, len(configs))):
         return why
-    own = len(list_runs(menu.folder_of(someone.name)))
+    own = len(listing(menu.folder_of(someone.name)).readable)
     if own + max(1, len(configs)) > KEPT:
         return f"A guest keeps at most {KEPT} runs, and you have {own}: delete one on the page Runs and races."
-    if configs and len(menu.runs_of_guests()) + len(configs) > OF_ALL:
+    if configs and len(menu.of_guests()) + len(configs) > OF_ALL:
         return f"This server keeps {OF_ALL} runs of guests at most, and has them already: try again later."
     return ""
 
 
 def _too_many(someone: Visitor, more: int) -> str:
     """Why a guest cannot have so many trainings more at once, those of other servers on the same folder included."""
-    own = list_runs(menu.folder_of(someone.name))
-    under_way = sum(run.under_way or run.waiting for run in own)
+    own = listing(menu.folder_of(someone.name)).readable
+    under_way = sum(each.run.under_way or each.run.waiting for each in own)
     live = max(under_way, background.pool.live(someone.name))
     if live + more <= AT_ONCE:
         return ""

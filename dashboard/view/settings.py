@@ -182,6 +182,14 @@ class Settings:
     """What is compared: accuracy, or loss."""
     clock: str = text_field()
     """By what: steps, or seconds."""
+    rows_filter: str = text_field()
+    """Words that stand in the rows of the table of runs that are listed; empty is all rows."""
+    rows_by: str = text_field()
+    """The column by which all of them are sorted; empty is when they were made."""
+    rows_ascending: bool = False
+    """Sort from the smallest to the greatest."""
+    rows_page: int = number_field(1, 1, 100_000)
+    """The page of this table, where it has more than one."""
     measurement: str = text_field()
     """Whose measurement over lengths is shown: "shipped" or "own"; empty is the shipped one."""
     longer: int | None = number_field(None, 1, 192)

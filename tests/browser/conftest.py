@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page
 from tests.kit import texts
 from tests.kit.driving import PATIENCE, ROOT, browser, dashboard, listen
 from tests.kit.waiting import wait_for
-from transformer.training.runs import list_runs
+from transformer.training.listing import list_runs
 
 SHIPPED = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate")
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")

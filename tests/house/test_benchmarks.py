@@ -8,21 +8,29 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOUND = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if '__name__ == "__main__"' in path.read_text())
+FOUND = sorted(path for path in (ROOT / "benchmarks").rglob("*.py") if '__name__ == "__main__"' in path.read_text())
 PATIENCE = 600
 NUMBER, SPREAD = r"\| [\d,]+(\.\d+)? \|", r"\| [\d,.]+ to [\d,.]+ \|"
 """Cells of a table: a number, and the least and the most of several."""
 
 
 def test_they_are_found():
-    assert {path.stem for path in FOUND} >= {"explore", "figures", "generation", "language", "throughput", "training"}
+    assert {path.stem for path in FOUND} >= {
+        "explore",
+        "figures",
+        "generation",
+        "language",
+        "reruns",
+        "throughput",
+        "training",
+    }
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("program", FOUND, ids=lambda path: path.stem)
 def test_it_runs(program: Path):
     """And prints a page of numbers. What is not installed here is said in one line, with exit code 2."""
-    before = {path: path.read_bytes() for path in program.parent.glob("*.md")}
+    before = {path: path.read_bytes() for path in (ROOT / "benchmarks").glob("*.md")}
     done = subprocess.run(
         [sys.executable, program, "--quick"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE
     )
@@ -39,7 +47,7 @@ def test_it_runs(program: Path):
     for head, rows in tables:
         for row in rows.splitlines():
             assert re.search(SPREAD if "least to most" in head else NUMBER, row), row
-    assert {path: path.read_bytes() for path in program.parent.glob("*.md")} == before
+    assert {path: path.read_bytes() for path in (ROOT / "benchmarks").glob("*.md")} == before
 
 
 @pytest.mark.nightly

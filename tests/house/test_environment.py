@@ -26,7 +26,8 @@ from transformer.training import recording
 from transformer.training.exchange.archive import pack, unpack
 from transformer.training.exchange.inspection import faults
 from transformer.training.library import LibraryError
-from transformer.training.runs import Run, RunError, list_runs
+from transformer.training.listing import list_runs
+from transformer.training.runs import Run, RunError
 
 SIZE = 2**21
 """Bytes of the disk that gets full."""

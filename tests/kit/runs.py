@@ -13,7 +13,8 @@ from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
 from transformer.training.exchange import archive
-from transformer.training.runs import Run, State, list_runs
+from transformer.training.listing import list_runs
+from transformer.training.runs import Run, State
 
 TINY = ModelConfig(n_layers=1, n_heads=2, d_model=16, d_ff=0)
 

@@ -12,7 +12,8 @@ from transformer.text import download, shelf
 from transformer.text.corpus import TextError
 from transformer.text.tokens import split
 from transformer.text.works import without_licence, works
-from transformer.training.runs import ROOT, list_runs
+from transformer.training.listing import listing
+from transformer.training.runs import ROOT
 
 
 def corpus(
@@ -54,7 +55,7 @@ def take_away(wanted: str, root: Path) -> str:
     if not key:
         at_hand = ", ".join(shelf.keys())
         raise TextError(f"there is no text {quoted(wanted)} here{f'; there is {at_hand}' if at_hand else ''}")
-    readers = [run.name for run in list_runs(root) if run.config.task.text == key and run.state.live]
+    readers = [each.name for each in listing(root).readable if each.config.task.text == key and each.state.live]
     if readers:
         raise TextError(f"{key} is being read by {', '.join(readers)}: stop the training first")
     shelf.remove(key)

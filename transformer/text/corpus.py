@@ -18,8 +18,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError, reason
-from transformer.foundation.failures import Unusable, remembering_failures
 from transformer.foundation.foreign import DAMAGED, read_arrays
+from transformer.foundation.versions import Unusable, read_once
 from transformer.text.tokens import Vocabulary, split
 from transformer.text.works import hold_out, works
 
@@ -116,7 +116,7 @@ class Excerpt:
         return found
 
 
-@remembering_failures
+@read_once(answers=False)
 def _excerpt(path: Path) -> Excerpt:
     return Excerpt._read(path)
 

@@ -18,7 +18,7 @@ from typing import Any
 from transformer.config import RunConfig
 from transformer.foundation.checks import UserError
 from transformer.training.lock import NAME, Occupied, hold
-from transformer.training.runs import Run
+from transformer.training.runs import Run, note_change
 
 TRASH = ".trash"
 KEEP, KEEP_DAYS = 20, 7.0
@@ -206,6 +206,7 @@ def _claim(folder: Path, target: Path) -> None:
         with contextlib.suppress(OSError):
             target.rmdir()
         raise
+    note_change()
 
 
 def _require(condition: bool, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""A run is a folder, readable at every instant by anyone. No PyTorch here: listing runs costs nothing.
+"""A run is a folder, readable at every instant by anyone. No PyTorch here.
 
 run.json              config, versions, device, when it was made
 metrics.jsonl         a line a step, appended
@@ -22,9 +22,8 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +33,7 @@ from transformer.config import RunConfig
 from transformer.foundation.atomic_files import sync_folder, write_whole
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.foreign import DAMAGED, read_record, sha256, shortened
+from transformer.foundation.versions import copied, read_once
 from transformer.text import shelf
 from transformer.text.shelf import TEXT_FILE
 from transformer.training import lock
@@ -129,15 +129,39 @@ class Control:
         number(1.0 if self.pace is None else self.pace, 0, LATEST)
 
 
-@lru_cache(maxsize=1024)
-def _config_of(text: str) -> RunConfig:
-    """A config from its JSON. Pages ask for it many times a second, and to check one takes 1 ms."""
-    return RunConfig.from_dict(json.loads(text))
+_changes = 0
+
+
+def note_change() -> None:
+    """Note that this process has changed a run: whoever shares a look at its folder (`listing.py`) looks anew."""
+    global _changes
+    _changes += 1
+
+
+def changes() -> int:
+    """A number that is another once this process has changed a run."""
+    return _changes
+
+
+@read_once()
+def stored_state(path: Path) -> State:
+    """state.json. Raises ValueError or TypeError where it is none, and OSError."""
+    return State(**read_record(path, MOST_STATE))
+
+
+@read_once()
+def stored_control(path: Path) -> Control:
+    """control.json. Raises ValueError or TypeError where it is none, and OSError."""
+    return Control(**read_record(path, MOST_STATE))
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder, and what can be read from it. Every property reads the disk anew: it shows the truth of now."""
+    """A run folder, and what can be read from it.
+
+    Every property looks at the disk anew and shows the truth of now; a file is read where it is another than before
+    (`foundation/versions.py`). What a property returns is the caller's own.
+    """
 
     folder: Path
 
@@ -184,10 +208,10 @@ class Run:
     @property
     def config(self) -> RunConfig:
         """What it is, and how it is trained. Raises RunError."""
-        config = self.card["config"]
+        stored = self.card["config"]
         try:
-            shelf.bring(self.folder, config)
-            return _config_of(json.dumps(config))
+            shelf.bring(self.folder, stored)
+            return records.config(self.folder / "run.json")
         except (*DAMAGED, OSError) as error:
             raise RunError(f"the config of the run {shortened(self.name)} cannot be used: {reason(error)}") from None
 
@@ -212,7 +236,7 @@ class Run:
 
     def _stored_state(self) -> State:
         try:
-            return State(**read_record(self.folder / "state.json", MOST_STATE))
+            return stored_state(self.folder / "state.json")
         except FileNotFoundError:
             return State("lost", reason="the run has no state")
         except (*DAMAGED, OSError):
@@ -265,9 +289,18 @@ class Run:
         return self._stored("film.npz", lambda path: arrays.film(path, self.config))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Every line of metrics.jsonl that is whole and can be used, to be read only."""
+        """Every line of metrics.jsonl that is whole and can be used."""
+        return copied(list(self.stored_metrics().lines))
+
+    def stored_metrics(self) -> records.Metrics:
+        """The same as it is kept between two looks, to be read only; of nothing where the file cannot be used."""
         found = self._stored("metrics.jsonl", lambda path: records.metrics(path, self.config.build_task()))
-        return [] if found is None else found[0]
+        return records.Metrics() if found is None else found
+
+    def last(self) -> dict[str, Any]:
+        """The last of these lines without its accuracies; nothing where there is none."""
+        found = self._stored("metrics.jsonl", lambda path: records.last(path, self.config.build_task()))
+        return copied(found or {})
 
     def snapshots(self) -> dict[int, Path]:
         """The stored steps, ascending, and their files."""
@@ -305,7 +338,7 @@ class Run:
         cannot be read, for nothing would be left of it."""
         path = self.folder / "metrics.jsonl"
         try:
-            found = records.metrics(path, self.config.build_task())[0] if path.exists() else []
+            found = records.metrics(path, self.config.build_task()).lines if path.exists() else ()
         except (*DAMAGED, OSError) as error:
             raise RunError(f"the metrics.jsonl of {shortened(self.name)} cannot be used: {reason(error)}") from None
         kept = [json.dumps(line) + "\n" for line in found if line["step"] <= step]
@@ -339,7 +372,7 @@ class Run:
 
     @property
     def control(self) -> Control:
-        return self._stored("control.json", lambda path: Control(**read_record(path, MOST_STATE))) or Control()
+        return self._stored("control.json", stored_control) or Control()
 
     def ask(self, **wishes: Any) -> None:
         """Ask whoever trains it for something: `stop=True`, `pause_at=0`, `pace=5.0`; see Control."""
@@ -358,6 +391,7 @@ class Run:
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         write_whole(self.folder / name, json.dumps(values, indent=1).encode())
+        note_change()
 
 
 def located(run: str) -> Path:
@@ -372,37 +406,6 @@ def folder_called(name: str, root: Path) -> Path:
     """The folder of the run of a name, below `root` or, where only the package has one, there; it need not exist."""
     own, packaged = root / name, PACKAGED / name
     return packaged if packaged.exists() and not own.exists() else own
-
-
-def folders(root: Path = ROOT) -> list[Path]:
-    """The folders of the runs below a folder, unread; below ROOT also those of the package whose names are free."""
-    found = [card.parent for card in root.glob("*/run.json")]
-    if root == ROOT:
-        found += [card.parent for card in PACKAGED.glob("*/run.json") if not (root / card.parent.name).exists()]
-    return found
-
-
-def list_runs(root: Path = ROOT) -> list[Run]:
-    """The readable runs below a folder, and those of the package below ROOT, oldest first."""
-    return sorted((run for run, fault in _looked_at(root) if not fault), key=lambda run: (run.created, run.name))
-
-
-def unreadable(root: Path = ROOT) -> list[str]:
-    """What is wrong with the other runs below a folder: a sentence each, by name."""
-    return [fault for _, fault in sorted(_looked_at(root), key=lambda looked: looked[0].name) if fault]
-
-
-def _looked_at(root: Path) -> Iterator[tuple[Run, str]]:
-    """Each run below a folder, and why it cannot be read; nothing where it can."""
-    for folder in folders(root):
-        run, fault = Run(folder), ""
-        try:
-            _ = run.name.encode(), run.config
-        except UnicodeEncodeError:
-            fault = f"the name of the folder {shortened(run.name)} is no UTF-8 text: rename it"
-        except RunError as error:
-            fault = str(error)
-        yield run, fault
 
 
 def new_folder(root: Path, config: RunConfig, ending: str = "") -> Path:

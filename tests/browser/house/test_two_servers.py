@@ -15,7 +15,7 @@ from tests.browser.conftest import SCREEN
 from tests.kit.driving import ROOT, dashboard, type_into, wait_until_painted
 from tests.kit.runs import reached
 from transformer.training.exchange.inspection import faults
-from transformer.training.runs import list_runs
+from transformer.training.listing import list_runs
 
 LINK = re.compile(r"The owner's link: (\S+)")
 FIRST = {"heads": 3, "": 3, "accuracy": 2}

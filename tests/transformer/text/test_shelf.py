@@ -16,7 +16,8 @@ from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.text import shelf
 from transformer.text.corpus import TextError
 from transformer.training import lock
-from transformer.training.runs import Run, RunError, list_runs
+from transformer.training.listing import list_runs
+from transformer.training.runs import Run, RunError
 
 LONG = "Naïve “verse”, line after line.\n" * 60
 

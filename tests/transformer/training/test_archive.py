@@ -25,8 +25,9 @@ from transformer import checkpoints
 from transformer.training.exchange import archive
 from transformer.training.exchange.archive import name_of, pack, unpack
 from transformer.training.library import LibraryError
+from transformer.training.listing import list_runs
 from transformer.training.recording import record
-from transformer.training.runs import Run, list_runs
+from transformer.training.runs import Run
 
 ROOT = Path(__file__).resolve().parents[3]
 CHECKPOINTS = ROOT / "checkpoints"

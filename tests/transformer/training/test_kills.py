@@ -21,9 +21,10 @@ from tests.kit.runs import reached
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer.config import RunConfig, TrainingConfig
 from transformer.training.exchange.inspection import faults
+from transformer.training.listing import list_runs
 from transformer.training.queue.pool import Pool
 from transformer.training.recording import develop, record
-from transformer.training.runs import Run, RunError, State, list_runs
+from transformer.training.runs import Run, RunError, State
 
 pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,8 @@ from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfi
 from transformer.training import library, lock
 from transformer.training.exchange.archive import pack
 from transformer.training.library import LibraryError, changes, delete, empty_trash, rename, restore, trash
-from transformer.training.runs import Run, list_runs
+from transformer.training.listing import list_runs
+from transformer.training.runs import Run
 
 # --- names
 

@@ -21,9 +21,10 @@ from transformer.foundation import atomic_files
 from transformer.model import build
 from transformer.training import library, lock, recording, runs
 from transformer.training.exchange.inspection import faults
+from transformer.training.listing import list_runs, unreadable
 from transformer.training.loop import TrainingError
 from transformer.training.recording import evaluate, record
-from transformer.training.runs import Control, Run, RunError, list_runs, new_folder, unreadable
+from transformer.training.runs import Control, Run, RunError, new_folder
 
 CONFIG = tiny(max_steps=7)
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from transformer.config import RunConfig
 from transformer.foundation.checks import reason
-from transformer.foundation.foreign import DAMAGED, read_record, shortened
+from transformer.foundation.foreign import DAMAGED, shortened
 from transformer.foundation.regular_files import require_file
 from transformer.text import shelf
 from transformer.text.corpus import Excerpt
 from transformer.text.shelf import TEXT_FILE
 from transformer.training.library import LibraryError
-from transformer.training.runs import MOST_STATE, Control, Run, RunError, State
+from transformer.training.runs import Run, RunError, State, stored_control, stored_state
 from transformer.training.stored import arrays, records, weights
 from transformer.training.stored.checks import expect
 
@@ -36,7 +36,7 @@ def inspect(run: Run) -> State:
     for step in {*drawn_anew, max(found)}:
         path = run.snapshot(step)
         _read(run, f"snapshots/{path.name}", lambda path: run.network(int(path.stem.removeprefix("step-"))))
-    state: State = _read(run, "state.json", _state) or State("stopped", reason="it came without a state")
+    state: State = _read(run, "state.json", stored_state) or State("stopped", reason="it came without a state")
     return state
 
 
@@ -54,8 +54,8 @@ def faults(run: Run) -> list[str]:
 def _faults(run: Run, config: RunConfig) -> Iterator[str]:
     task = config.build_task()
     readers: dict[str, Callable[[Path], Any]] = {
-        "state.json": _state,
-        "control.json": lambda path: Control(**read_record(path, MOST_STATE)),
+        "state.json": stored_state,
+        "control.json": stored_control,
         "lock": require_file,
         "metrics.jsonl": lambda path: _metrics(path, config),
         "evaluation.json": lambda path: records.evaluation(path, task),
@@ -113,13 +113,9 @@ def _config(path: Path) -> RunConfig:
     card = records.card(path)
     records.details(card)
     shelf.bring(path.parent, card["config"])
-    return RunConfig.from_dict(card["config"])
-
-
-def _state(path: Path) -> State:
-    return State(**read_record(path, MOST_STATE))
+    return records.config(path)
 
 
 def _metrics(path: Path, config: RunConfig) -> None:
-    _, wrong = records.metrics(path, config.build_task())
+    wrong = records.metrics(path, config.build_task()).faults
     expect(not wrong, "; ".join(wrong[:1]))

@@ -11,14 +11,14 @@ import numpy as np
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention, Example, Head
 from transformer.config import RunConfig
-from transformer.foundation.failures import remembering_failures
 from transformer.foundation.foreign import shortened
+from transformer.foundation.versions import read_once
 from transformer.training.stored.checks import all_texts, expect, number, text, whole
 
 _SITE = re.compile(r"(encoder|decoder)\.(\d{1,2})\.(self|cross)_attention", re.ASCII)
 
 
-@remembering_failures
+@read_once(answers=False)
 def example(path: Path, config: RunConfig) -> Example:
     """example.npz, of such a model. Raises what reading damaged files ends in (`foreign.DAMAGED`), and OSError."""
     found, task = Example.load(path), config.build_task()
@@ -61,7 +61,7 @@ def _attention(site: str, attention: Attention, mean: np.ndarray, config: RunCon
     expect(all(np.issubdtype(values.dtype, np.floating) for values in numbers), "its heads hold no numbers")
 
 
-@remembering_failures
+@read_once(answers=False)
 def film(path: Path, config: RunConfig) -> Film:
     """film.npz, of such a model. Raises what reading damaged files ends in (`foreign.DAMAGED`), and OSError."""
     found, task = Film.load(path), config.build_task()

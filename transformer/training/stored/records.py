@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from transformer.analysis.accuracy.result import Accuracy
-from transformer.foundation.checks import reason
-from transformer.foundation.failures import remembering_failures
+from transformer.config import RunConfig
+from transformer.foundation.checks import ConfigError, reason
 from transformer.foundation.foreign import read_bytes, read_record, record, shortened
+from transformer.foundation.versions import copied, read_once
 from transformer.tasks import Task
 from transformer.text.perplexity import COUNTING
 from transformer.training.stored.checks import LATEST, expect, number, text, whole
@@ -40,15 +42,32 @@ LINE = (
 """What a line of the metrics holds; all else in it is not kept."""
 
 
-@remembering_failures
 def card(path: Path) -> dict[str, Any]:
     """run.json, whose "config" is still to be read, and whose details may be anything. Raises ValueError when it is
     none of ours, and OSError."""
+    return copied(_card(path))
+
+
+@read_once()
+def _card(path: Path) -> dict[str, Any]:
     found = read_record(path, MOST_CARD)
     version = found.get("format")
     expect(version == FORMAT, f"the run is of another version ({shortened(version)}); this program reads {FORMAT}")
     expect(isinstance(found["config"], dict), "its settings are no record")
     return found
+
+
+@read_once()
+def config(path: Path) -> RunConfig:
+    """The config of a card. Raises ValueError, and OSError; ConfigError where the text that it reads is not at hand."""
+    values = _card(path)["config"]
+    try:
+        return RunConfig.from_dict(values)
+    except ConfigError as error:
+        task = values.get("task")
+        if isinstance(task, dict) and task.get("text"):
+            raise  # it may come later
+        raise ValueError(str(error)) from None
 
 
 def details(card: Mapping[str, Any]) -> None:
@@ -59,49 +78,69 @@ def details(card: Mapping[str, Any]) -> None:
         text(card.get(name, ""))
 
 
-def metrics(path: Path, task: Task) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every whole line of metrics.jsonl that can be used, and what is wrong with others, a few words each.
+@dataclass(frozen=True)
+class Metrics:
+    """What metrics.jsonl held when it was last read; shared, and to be read only."""
+
+    lines: tuple[dict[str, Any], ...] = ()
+    """Every whole line that can be used."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with others, a few words each: MOST_FAULTS at most, after which the rest is not read."""
+    counted: int = 0
+    """Whole lines that were read."""
+    place: int = 0
+    """Bytes of the whole lines, …"""
+    digest: bytes = b""
+    """… and their BLAKE2 digest: while the file begins with them, only what follows is checked."""
+
+
+@read_once(goes_on=True)
+def metrics(path: Path, task: Task, before: Metrics | None = None) -> Metrics:
+    """What metrics.jsonl holds; the lines that were there `before` are not checked again.
 
     A last line that is still being written is left out, and so is what follows the first MOST_FAULTS that cannot be
     used. Raises ValueError when there is too much of it, and OSError.
     """
-    read = Lines(task)
-    return read.add(read_bytes(path, MOST_METRICS)), read.faults
+    content = read_bytes(path, MOST_METRICS)
+    if before is None or before.digest != _digest(content, before.place):
+        before = Metrics()
+    return _read_on(before, content, len(task.target_names(task.length)))
 
 
-class Lines:
-    """Lines of metrics.jsonl read in the order in which they were written, at once or as they come."""
-
-    def __init__(self, task: Task) -> None:
-        self.targets, self.last, self.place = len(task.target_names(task.length)), 0, 0
-        self.faults: list[str] = []
-        """What is wrong with lines that cannot be used, a few words each: MOST_FAULTS at most."""
-
-    def add(self, written: bytes) -> list[dict[str, Any]]:
-        """The lines of it that are whole and can be used; none once there have been too many others."""
-        found, begins = [], 0
-        while len(self.faults) < MOST_FAULTS and (ends := written.find(b"\n", begins)) >= 0:
-            self.place += 1
-            try:
-                expect(ends - begins <= MOST_LINE, "it is too long")
-                read = line(written[begins:ends], self.targets)
-                expect(read["step"] > self.last, "it is out of order")
-            except (KeyError, ValueError) as error:
-                self.faults.append(f"line {self.place}: {reason(error)}")
-            else:
-                self.last = read["step"]
-                found.append(read)
-            begins = ends + 1
-        return found
+def _digest(content: bytes, length: int) -> bytes:
+    return hashlib.blake2b(memoryview(content)[:length]).digest()
 
 
-@lru_cache(maxsize=2**14)
+def _read_on(before: Metrics, content: bytes, targets: int) -> Metrics:
+    """What the lines add that follow, of a task with so many targets."""
+    last = before.lines[-1]["step"] if before.lines else 0
+    lines, faults, counted, begins = list(before.lines), list(before.faults), before.counted, before.place
+    while len(faults) < MOST_FAULTS and (ends := content.find(b"\n", begins)) >= 0:
+        counted += 1
+        try:
+            expect(ends - begins <= MOST_LINE, "it is too long")
+            read = line(content[begins:ends], targets)
+            expect(read["step"] > last, "it is out of order")
+        except (KeyError, ValueError) as error:
+            faults.append(f"line {counted}: {reason(error)}")
+        else:
+            last = read["step"]
+            lines.append(read)
+        begins = ends + 1
+    return Metrics(tuple(lines), tuple(faults), counted, begins, _digest(content, begins))
+
+
+@read_once()
+def last(path: Path, task: Task) -> dict[str, Any]:
+    """The last line of metrics.jsonl without its accuracies, to be read only; nothing where there is none. Raises
+    ValueError and OSError."""
+    found = metrics(path, task).lines
+    return {name: value for name, value in found[-1].items() if name != "accuracy"} if found else {}
+
+
 def line(written: bytes, targets: int) -> dict[str, Any]:
-    """One line of metrics.jsonl, of a task with so many targets; to be read only, for it is read once and kept.
-
-    A page asks four times a second while a run trains, and reading a line anew takes 25 µs. Raises ValueError or
-    KeyError for a line that cannot be used.
-    """
+    """One line of metrics.jsonl, of a task with so many targets. Raises ValueError or KeyError for a line that cannot
+    be used."""
     found = record(written)
     whole(found["step"])
     for name in ("loss", "learning_rate", "gradient_norm", "seconds"):
@@ -118,9 +157,13 @@ def line(written: bytes, targets: int) -> dict[str, Any]:
     return {name: found[name] for name in LINE if name in found}
 
 
-@remembering_failures
 def evaluation(path: Path, task: Task) -> dict[str, Any]:
     """evaluation.json. Raises ValueError or KeyError when it does not hold what was measured of such a task."""
+    return copied(_evaluation(path, task))
+
+
+@read_once()
+def _evaluation(path: Path, task: Task) -> dict[str, Any]:
     stored = read_record(path, MOST_EVALUATION)
     expect(whole(stored["sequences"]) > 0, "it was measured on nothing")
     expect(isinstance(stored["correct"], list), "it counts nothing")

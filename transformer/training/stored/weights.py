@@ -8,15 +8,15 @@ from safetensors import SafetensorError
 
 from transformer.config import RunConfig
 from transformer.foundation.checks import reason
-from transformer.foundation.failures import remembering_failures
 from transformer.foundation.foreign import open_tensors, quoted, record
+from transformer.foundation.versions import read_once
 from transformer.training.stored.checks import expect
 
 Shapes = dict[str, tuple[int, ...]]
 OTHER = "its weights were trained with other settings"
 
 
-@remembering_failures
+@read_once(answers=False)
 def shapes(path: Path, config: RunConfig) -> Shapes | None:
     """The shapes of a snapshot's weights; None where they are the initial ones, which are not stored.
 
@@ -29,7 +29,7 @@ def shapes(path: Path, config: RunConfig) -> Shapes | None:
     return None if initial else found
 
 
-@remembering_failures
+@read_once(answers=False)
 def header(path: Path, version: str) -> tuple[dict[str, str], Shapes]:
     """The metadata and the shapes; the format's own reader checks that the file is whole. Raises ValueError, and
     OSError."""

@@ -20,7 +20,8 @@ from transformer.analysis.intervals import wilson
 from transformer.config import RunConfig
 from transformer.experiments.bottleneck import KINDS, Bottleneck, Contestant, kind_of
 from transformer.experiments.bottleneck_runs import FOLDERS, plan
-from transformer.training.runs import DEFAULT_ROOT, Run, list_runs
+from transformer.training.listing import listing
+from transformer.training.runs import DEFAULT_ROOT, Run
 
 FILES = {"shipped": DEFAULT_ROOT / "bottleneck.json", "own": menu.ROOT / "bottleneck-own.json"}
 NAMES = {"gru": "GRU, one vector", "gru-attention": "GRU with attention", "transformer": "transformer"}
@@ -175,10 +176,10 @@ def mean_alignment(model: Model, length: int) -> Survey:
 def trio() -> list[Run]:
     """The newest run of each of the three, of those that were trained here; nothing where one is missing."""
     wanted, newest = plan(), {}
-    for run in list_runs(menu.ROOT):  # oldest first
-        kind = kind_of(run.config)
-        if run.name != FOLDERS[kind] and run.config == wanted[kind]:
-            newest[kind] = run
+    for entry in listing(menu.ROOT).readable:  # oldest first
+        kind = kind_of(entry.config)
+        if entry.name != FOLDERS[kind] and entry.config == wanted[kind]:
+            newest[kind] = entry.run
     return [newest[kind] for kind in KINDS] if len(newest) == len(KINDS) else []
 
 

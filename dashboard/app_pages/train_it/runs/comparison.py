@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,17 +11,15 @@ import numpy as np
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
-from transformer.foundation.regular_files import open_file
 from transformer.tasks import TASKS
 from transformer.text.perplexity import perplexity as perplexity_of
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
-from transformer.training.stored import records
 
 
 @dataclass
 class Course:
-    """A run's metrics as columns, read on from where the last look ended: a look costs what is new."""
+    """A run's metrics as columns; a look adds what is new."""
 
     run: Run
     steps: list[int] = field(default_factory=list)
@@ -38,29 +35,17 @@ class Course:
     probed: int = 0
     """Most fresh sequences behind one of them."""
     solved: bool = False
-    _place: int = 0
-    _file: int = -1
-    _lines: records.Lines | None = None
+    _read: tuple[dict[str, Any], ...] = ()
     _judged: tuple[int, ...] = ()
 
     def update(self) -> Course:
-        """Read what was written since; from the start when the file is another one, as after a resumption."""
-        try:
-            with open_file(self.run.folder / "metrics.jsonl") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._file or found.st_size < self._place:
-                    vars(self).update(vars(Course(self.run)))
-                    self._file = found.st_ino
-                file.seek(self._place)
-                new = file.read(records.MOST_METRICS)
-        except OSError:
-            return self
-        whole = new[: new.rfind(b"\n") + 1]
-        self._place += len(whole)
-        if self._lines is None:
-            self._lines = records.Lines(self.run.config.build_task())
-        for line in self._lines.add(whole):
+        """Add what was written since; all of it anew when the file is another one, as after a resumption."""
+        lines, read = self.run.stored_metrics().lines, self._read
+        if read and (len(lines) < len(read) or lines[len(read) - 1] is not read[-1]):
+            vars(self).update(vars(Course(self.run)))
+        for line in lines[len(self._read) :]:
             self._add(line)
+        self._read = lines
         return self
 
     def _add(self, line: dict[str, Any]) -> None:

@@ -26,7 +26,8 @@ from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
 from transformer.foundation.checks import UserError, reason
-from transformer.training.runs import Run, State, list_runs, unreadable
+from transformer.training.listing import Entry, listing
+from transformer.training.runs import Run, State
 
 REFRESH = 0.5  # seconds between two looks at the runs, while one of them is trained
 HEIGHT = 360
@@ -41,7 +42,7 @@ NAMES: dict[str, str] = {
 # --- which runs
 
 
-def compared(runs: dict[str, Run]) -> list[Run]:
+def compared(runs: dict[str, Entry]) -> list[Entry]:
     """The runs that the view names; what it names in vain is left out, with a notice. Unnamed, those that suit the
     model of the menu."""
     names = list(dict.fromkeys(filter(None, map(unquoted, session.settings().compare.split(",")))))
@@ -56,7 +57,7 @@ def compared(runs: dict[str, Run]) -> list[Run]:
     return [runs[name] for name in known[:MOST_RUNS]] or suggestion(list(runs.values()), session.chosen())
 
 
-def suggestion(runs: Sequence[Run], model: Model) -> list[Run]:
+def suggestion(runs: Sequence[Entry], model: Model) -> list[Entry]:
     """The run of a model and the newest others of its task, the oldest of them first; else the newest run alone."""
     alike = [run for run in reversed(runs) if comparable(run.config.task, model.config.task)]
     first = sorted(alike, key=lambda run: run.name != model.name)[:MOST_RUNS]
@@ -77,13 +78,12 @@ def unquoted(text: str) -> str:
     return text.replace("%2C", ",").replace("%25", "%")
 
 
-def everybody() -> list[Run]:
+def everybody() -> list[Entry]:
     """The runs that are listed: a guest's own beside those of the server, and to its owner those of all guests."""
-    someone = permission.visitor()
+    someone, here = permission.visitor(), listing(model_menu.ROOT).readable
     if someone.role == "owner":
-        return [*list_runs(model_menu.ROOT), *model_menu.runs_of_guests()]
-    own = list_runs(model_menu.folder_of(someone.name)) if someone.name else []
-    return [*list_runs(model_menu.ROOT), *own]
+        return [*here, *model_menu.of_guests()]
+    return [*here, *(listing(model_menu.folder_of(someone.name)).readable if someone.name else ())]
 
 
 # --- together
@@ -269,19 +269,19 @@ def begin(each: Race) -> None:
     choose([run.name for run in runs])
 
 
-everyone = {run.name: run for run in everybody()}
+everyone = {entry.name: entry for entry in everybody()}
 shown = compared(everyone)
-if session.started() and session.started() not in [run.name for run in shown]:
+names = [entry.name for entry in shown]
+if session.started() and session.started() not in names:
     live.panel()  # what was begun here, and does not stand in the chart
-racing = any(run.state.live for run in shown)
-names = [run.name for run in shown]
+racing = any(entry.state.live for entry in shown)
 waiting.until(lambda: is_news(names, racing), lambda: together(names), every=REFRESH if racing else None)
 st.header("All runs", anchor=False)
 if everyone:
-    table.table(list(everyone.values()), [run.name for run in shown], choose)
-table.actions(list(everyone.values()), [run.name for run in shown], choose)
-for fault in unreadable(model_menu.ROOT):
+    table.table(list(everyone.values()), names, choose)
+table.actions(list(everyone.values()), names, choose)
+for fault in listing(model_menu.ROOT).faults:
     st.caption(f":material/warning: Left out: {plain(fault)}.")
-for run in everyone.values():
-    if wrong := faults(run):
-        st.caption(f":material/broken_image: {damaged(run.name, wrong)}")
+for entry in everyone.values():
+    if not entry.state.live and (wrong := faults(entry.run)):
+        st.caption(f":material/broken_image: {damaged(entry.name, wrong)}")

@@ -6,11 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs import rows
 from dashboard.app_pages.train_it.runs.comparison import part_of
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
@@ -22,6 +24,7 @@ from transformer.foundation.checks import UserError
 from transformer.training import library
 from transformer.training.exchange import archive
 from transformer.training.library import LibraryError, changes
+from transformer.training.listing import Entry
 from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
@@ -32,13 +35,15 @@ LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
 
-def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
-    """All runs, the newest first; those that are ticked are compared."""
-    frame, part = frame_of(runs), part_of(run.config.task for run in runs)
-    names = list(frame["name"])
+def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+    """All runs, the newest first, or a page of them; those that are ticked are compared."""
+    every, part = frame_of(runs), part_of(run.config.task for run in runs)
+    page = rows.chosen_page(every, part)
+    frame, names = page.frame, list(page.frame["name"])
+    elsewhere = [name for name in compared if name not in names]
 
     def ticked(found: list[str]) -> None:
-        kept = [name for name in compared if name in found]
+        kept = [name for name in compared if name in found or name in elsewhere]
         wanted = [*kept, *(name for name in found if name not in kept)]
         if len(wanted) > MOST_RUNS:
             session.notice(f"At most {MOST_RUNS} runs can be compared. Untick one first.")
@@ -55,7 +60,7 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
         column_config={
             "name": st.column_config.TextColumn("Run", width=190),
             "changed": st.column_config.TextColumn(
-                "Changed", width=_room(frame["changed"]), help="What differs from the run before it with the same task"
+                "Changed", width=_room(every["changed"]), help="What differs from the run before it with the same task"
             ),
             "accuracy": st.column_config.NumberColumn(
                 part.capitalize(), format="%.3f", help=f"Accuracy of the {part}, on 4,096 fresh sequences"
@@ -76,8 +81,11 @@ def table(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[s
             "status": st.column_config.TextColumn("Status"),
             "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm", width=150),
         },
-        alt=f"Table of {len(names)} runs.",
+        alt=page.words if page.parted else f"Table of {len(names)} runs.",
     )
+    rows.turn_pages(page)
+    if elsewhere:
+        st.caption(f"Compared as well, but not among these rows: {plain(', '.join(elsewhere))}.")
     st.caption(
         f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what differs from the run before it with the same "
         "task."
@@ -89,31 +97,18 @@ def _room(texts: Sequence[str]) -> int:
     return min(WIDEST, 40 + LETTER * max(map(len, texts), default=0))
 
 
-def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
-    """What the table shows, the newest run first."""
-    rows: list[dict[str, Any]] = []
-    before: dict[str, Run] = {}
-    for run in sorted(runs, key=lambda run: (run.created, run.name)):
-        config, last = run.config, (run.metrics() or [{}])[-1]
-        evaluation = run.evaluation or {}
-        previous = before.get(config.task.task)
-        before[config.task.task] = run
-        rows.append(
-            {
-                "name": run.name,
-                "changed": "first of its task"
-                if previous is None
-                else ", ".join(changes(config, previous.config)) or "nothing",
-                "accuracy": None if config.task.text else _number(evaluation.get("second_half")),
-                "perplexity": _number(evaluation.get("perplexity"), 1),
-                "solved": _number(last.get("step") if last.get("solved") else None),
-                "steps": _number(last.get("step", 0)),
-                "seconds": _number(last.get("seconds", 0.0)),
-                "device": str(run.card.get("device", "")),
-                "status": run.state.status,
-                "created": _when(run.created),
-            }
-        )
+def frame_of(runs: Sequence[Entry]) -> pd.DataFrame:
+    """What the table shows, the newest run first; to be read only."""
+    return _frame_of(tuple(runs), tuple(run.metrics_version() for run in runs))
+
+
+@lru_cache(maxsize=8)
+def _frame_of(runs: tuple[Entry, ...], metrics: tuple[object, ...]) -> pd.DataFrame:
+    found: list[dict[str, Any]] = []
+    before: dict[str, Entry] = {}
+    for run, version in sorted(zip(runs, metrics, strict=True), key=lambda each: (each[0].created, each[0].name)):
+        found.append(_row(run, before.get(run.config.task.task), version))
+        before[run.config.task.task] = run
     names = [
         "name",
         "accuracy",
@@ -126,10 +121,29 @@ def frame_of(runs: Sequence[Run]) -> pd.DataFrame:
         "created",
         "changed",
     ]
-    frame = pd.DataFrame(rows[::-1], columns=names)
+    frame = pd.DataFrame(found[::-1], columns=names)
     return frame.astype(
         {"solved": "Int64", "steps": "Int64", "accuracy": "float64", "perplexity": "float64", "seconds": "float64"}
     )
+
+
+@lru_cache(maxsize=2**13)
+def _row(run: Entry, before: Entry | None, metrics: object) -> dict[str, Any]:
+    """What the table says of a run, its metrics being of this version, beside the run before it; to be read only."""
+    config, last = run.config, run.run.last()
+    changed = None if before is None else ", ".join(changes(config, before.config)) or "nothing"
+    return {
+        "name": run.name,
+        "changed": changed or "first of its task",
+        "accuracy": None if config.task.text else _number(run.second_half),
+        "perplexity": _number(run.perplexity, 1),
+        "solved": _number(last.get("step") if last.get("solved") else None),
+        "steps": _number(last.get("step", 0)),
+        "seconds": _number(last.get("seconds", 0.0)),
+        "device": run.device,
+        "status": run.state.status,
+        "created": _when(run.created),
+    }
 
 
 def _number(value: Any, digits: int | None = None) -> float | int | None:
@@ -145,7 +159,7 @@ def _when(created: float) -> datetime | None:
         return None
 
 
-def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
+def actions(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:
     """What can be done with one run, and a way back from deleting it."""
     names = [run.name for run in reversed(runs)]
     if names:
@@ -155,7 +169,7 @@ def actions(runs: Sequence[Run], compared: Sequence[str], choose: Callable[[list
         st.session_state[key] = next((name for name in wanted if name in names), names[0])
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
         name = left.selectbox("Run", names, key=key)
-        run = next(run for run in runs if run.name == name)
+        run = next(each.run for each in runs if each.name == name)
         _rename(right, run, compared, choose)
         _buttons(run, compared, choose)
     _undo()

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.train_it.runs import population
+from dashboard.app_pages.train_it.runs import population, rows
 from dashboard.app_pages.train_it.runs import table as runs_table
 from dashboard.app_pages.train_it.runs.comparison import comparable
 from dashboard.models import menu
@@ -28,7 +29,8 @@ from transformer.experiments.populations import plan as plans
 from transformer.experiments.populations.table import Row
 from transformer.training import library
 from transformer.training.exchange import archive
-from transformer.training.runs import Control, Run, list_runs, located
+from transformer.training.listing import entry_of, list_runs
+from transformer.training.runs import Control, Run, located
 
 ROOT = Path(__file__).resolve().parents[4] / "checkpoints"
 HOSTILE = "*x* :red[a] <b>, $y$ www.x.org %2C"
@@ -263,7 +265,7 @@ def test_other_rows_are_another_table(runs: Path):
 
 def test_a_run_like_the_one_before_changed_nothing(runs: Path):
     made = [Run.create(runs / name, RunConfig(), device="x") for name in ("first", "second")]
-    assert runs_table.frame_of(made)["changed"].tolist() == ["nothing", "first of its task"]
+    assert runs_table.frame_of(list(map(entry_of, made)))["changed"].tolist() == ["nothing", "first of its task"]
 
 
 def test_a_card_may_say_anything_of_when(runs: Path):
@@ -271,7 +273,7 @@ def test_a_card_may_say_anything_of_when(runs: Path):
     card = json.loads(path.read_text())
     for created in (float("nan"), 1e300, -1e300, "yesterday", None):
         path.write_text(json.dumps(card | {"created": created, "device": ["?"]}))
-        assert len(runs_table.frame_of([Run(runs / "reverse")])) == 1
+        assert len(runs_table.frame_of([entry_of(Run(runs / "reverse"))])) == 1
 
 
 # --- one run
@@ -485,3 +487,64 @@ def test_one_whose_members_failed_has_ended_and_one_without_their_rows_was_cut_o
     monkeypatch.setattr(type(population.sweeping), "failed", True)  # the command says so where a member failed
     monkeypatch.setattr(population.sweeping, "path", root / "population-1")
     assert ("The last population was cut off." in said(open_page("runs"))) == (ended < 4)
+
+
+# --- many runs
+
+
+ROWS = pd.DataFrame(
+    {
+        "name": [f"{'Run' if i % 2 else 'run'}-{i:02}" for i in range(30)],
+        "solved": pd.array([None if i % 3 == 0 else (7 * i) % 30 for i in range(30)], dtype="Int64"),
+        "changed": ["heads 4 → 1" if i % 5 else "nothing" for i in range(30)],
+        "device": "CPU",
+        "status": "finished",
+        "created": pd.date_range("2026-01-01", periods=30)[::-1],
+    }
+)
+
+
+@pytest.mark.parametrize("words", ["", "RUN-0", "heads cpu", "nothing [", "-1 nothing"])
+@pytest.mark.parametrize("by", ["created", "name", "solved", "changed"])
+@pytest.mark.parametrize("ascending", [False, True])
+def test_the_pages_of_the_table_are_all_rows_that_match_in_order(
+    words: str, by: str, ascending: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rows, "A_PAGE", 4)
+    first = rows.page_of(ROWS, words, by, ascending, 1)
+    pages = [rows.page_of(ROWS, words, by, ascending, number) for number in range(1, first.pages + 1)]
+    shown_rows = [row for page in pages for row in page.frame.to_dict("records")]
+    wanted = [
+        row
+        for row in ROWS.to_dict("records")
+        if all(any(word in row[column].lower() for column in rows.SEARCHED) for word in words.lower().split())
+    ]
+    assert sorted(row["name"] for row in shown_rows) == sorted(row["name"] for row in wanted)
+    assert all(len(page.frame) == 4 for page in pages[:-1])
+    values = [row[by].lower() if isinstance(row[by], str) else row[by] for row in shown_rows if not pd.isna(row[by])]
+    assert values == sorted(values, reverse=not ascending)
+    assert all(pd.isna(row[by]) for row in shown_rows[len(values) :])
+    assert rows.page_of(ROWS, words, by, ascending, 99).frame.equals(pages[-1].frame)
+
+
+def test_all_of_many_runs_can_be_reached_and_what_is_ticked_elsewhere_stays(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert "Filter" not in [field.label for field in open_page("runs").text_input]  # of few all are shown
+    monkeypatch.setattr(rows, "A_PAGE", 2)
+    for name in ("a", "b"):
+        shutil.copytree(runs / "reverse", runs / name)
+    app = open_page("runs", compare="reverse-aligned,b")
+    seen = list(app.dataframe[0].value["name"])
+    for number in (2, 3):
+        seen += open_page("runs", rows_page=str(number)).dataframe[0].value["name"].tolist()
+    assert sorted(seen) == sorted(run.name for run in list_runs(runs))
+    assert "Runs 1 to 2 of 5." in said(app)
+    assert "Compared as well, but not among these rows: b." in said(app)
+    app.text_input(key="control-rows_filter").set_value("REVERSE").run()
+    assert link(app)["rows_filter"] == "REVERSE"
+    assert link(app)["compare"] == "reverse-aligned,b"
+    assert "Runs 1 to 2 of 3 that match, of 5 in all." in said(app)
+    app.text_input(key="control-rows_filter").set_value("nobody").run()
+    assert "No run of 5 matches." in said(app)
+    assert link(app)["compare"] == "reverse-aligned,b"

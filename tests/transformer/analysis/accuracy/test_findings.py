@@ -14,7 +14,8 @@ from transformer.analysis.findings import Example, blocks
 from transformer.analysis.heads.survey import survey
 from transformer.analysis.sample import sample, say
 from transformer.checkpoints import load
-from transformer.training.runs import DEFAULT_ROOT, list_runs
+from transformer.training.listing import list_runs
+from transformer.training.runs import DEFAULT_ROOT
 
 RUNS = {run.name: run for run in list_runs(DEFAULT_ROOT)}
 
