@@ -250,10 +250,11 @@ def list_(root: Path = ROOT) -> None:
     for run in runs:
         config, state, evaluation = run.config, run.state, run.evaluation
         model, task = config.model, config.task
+        norm = f", {model.other_norm}" if model.other_norm else ""
         read = f"{task.text.rpartition('-')[0]} in {task.split}, " if task.text else ""
         print(
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
-            f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
+            f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}{norm}'}; "
             f"step {state.step}, {_known(evaluation, bool(task.text))}, {state.status}"
             f"{', comes with the package' if run.packaged else ''}"
         )

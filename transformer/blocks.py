@@ -43,8 +43,8 @@ class Norms(nn.Module):
 class Block(nn.Module):
     """One layer: self-attention, cross-attention where `cross` is True, and feed-forward.
 
-    Each reads the residual stream, and its output is added to it (Vaswani et al., 2017, section 3.1). A norm stands before
-    each or after its sum, as `config.norm` says.
+    Each reads the residual stream, and its output is added to it (Vaswani et al., 2017, section 3.1). A norm stands
+    before each or after its sum, as `config.norm` says.
     """
 
     def __init__(self, config: ModelConfig, *, cross: bool = False) -> None:

@@ -167,6 +167,11 @@ class ModelConfig:
         return NORMS[self.norm_kind]()
 
     @property
+    def other_norm(self) -> str:
+        """The name of its norm where that is not the usual one, "RMSNorm"; else empty."""
+        return self.kind_of_norm.title if self.norm_kind != ModelConfig.norm_kind else ""
+
+    @property
     def attends(self) -> bool:
         """Is there any attention in it?"""
         return not self.recurrent or self.attention != "none"

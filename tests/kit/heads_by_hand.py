@@ -150,7 +150,7 @@ def inside_of(head: Head, n_keys: int = 3, d_head: int = 2) -> Inside:
     row, pattern = rng.normal(size=n_keys), rng.dirichlet(np.ones(n_keys))
     key, value, wide = rng.normal(size=(n_keys, d_head)), rng.normal(size=(n_keys, d_head)), rng.normal(size=8)
     return Inside(
-        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, False, every_query=key, query=key[0], key=key, dots=row,
+        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, "", every_query=key, query=key[0], key=key, dots=row,
         scaled=row, bias=None, scores=row, visible=np.ones(n_keys, bool), largest=row.max(),
         exponentials=np.exp(row - row.max()), total=1.0, pattern=pattern, value=value,
         weighted=pattern[:, None] * value, z=value[0],

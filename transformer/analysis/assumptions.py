@@ -1,9 +1,9 @@
 """What the analyses assume of a model, in one place: each asks here, and what does not hold is one sentence.
 
-A formula holds for the variants that it was written for. Where a model has another, an analysis raises `NotCovered`, and
-a page says the sentence in place of numbers. Two kinds of question: what a model is made of (`norm_of`, `attention_of`,
-`told_by`, `require_residual`), and, where the parts of a pass are at hand, whether they add up to it (`require_sum`).
-The second needs to know nothing of the variants that there may be one day.
+A formula holds for the variants that it was written for. Where a model has another, an analysis raises `NotCovered`,
+and a page says the sentence in place of numbers. There are two kinds of question: what a model is made of (`norm_of`,
+`attention_of`, `told_by`, `require_residual`), and, where the parts of a pass are at hand, whether they add up to it
+(`require_sum`). The second needs to know nothing of the variants that there may be one day.
 """
 
 from __future__ import annotations

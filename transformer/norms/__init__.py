@@ -1,9 +1,9 @@
 """Norms: what is done to the vector of each token before the next part of a model reads it, or after it was written.
 
 A norm measures one number on a vector, its size, and divides the vector by that. While the size is held at what it was
-in a pass, all else that it does is a linear map (centring and gain) and a shift. Direct logits, score terms and circuits
-go by these three, so a norm says each of them. `transformer.normalisation` is the module that holds gain and shift.
-No PyTorch here: menus and plans read what a norm is without it.
+in a pass, all else that it does is a linear map (centring and gain) and a shift. Direct logits, score terms and
+circuits go by these three, so a norm says each of them. `transformer.normalisation` is the module that holds gain and
+shift. No PyTorch here: menus and plans read what a norm is without it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Norm(ABC):
     size_short: ClassVar[str]
     """The same above a picture."""
     size_sign: ClassVar[str]
-    """The same in formulas, without LaTeX: "σ"."""
+    """Its sign, without LaTeX: "σ"."""
     size_formula: ClassVar[str]
-    """How that is measured, in LaTeX; μ is the mean."""
+    """Its formula in LaTeX, with its sign before it; μ is the mean."""
 
     def centred(self, x: Any) -> Any:
         """The vectors less their means, where this norm takes them off. Linear."""

@@ -1,10 +1,10 @@
-r"""LayerNorm: "Layer Normalization" (Ba, Kiros and Hinton, 2016), section 3, equations 3 and 4."""
+"""LayerNorm: "Layer Normalization" (Ba, Kiros and Hinton, 2016), section 3, equations 3 and 4."""
 
 from transformer.norms import Norm
 
 
 class LayerNorm(Norm):
-    """Each vector is brought to mean 0 and variance 1; then each of its numbers is scaled and shifted as was learned."""
+    """Each vector is brought to mean 0 and variance 1; then each number is scaled and shifted as was learned."""
 
     title = "LayerNorm"
     sign = "LN"
@@ -14,7 +14,7 @@ class LayerNorm(Norm):
     shifts = True
     size_name = size_short = "spread"
     size_sign = "σ"
-    size_formula = r"\sqrt{\frac1d\sum_i (x_i-\mu)^2}"
+    size_formula = r"\sigma = \sqrt{\frac1d\sum_i (x_i-\mu)^2}"
 
     def size(self, x):
         return x.std(dim=-1, keepdim=True, correction=0)

@@ -1,4 +1,4 @@
-r"""RMSNorm: "Root Mean Square Layer Normalization" (Zhang and Sennrich, 2019), section 4, equation 4; no bias, as there."""
+"""RMSNorm: "Root Mean Square Layer Normalization" (Zhang and Sennrich, 2019), section 4, equation 4; without a bias."""
 
 from transformer.norms import Norm
 
@@ -14,7 +14,7 @@ class RMSNorm(Norm):
     shifts = False
     size_name = "root mean square"
     size_short = size_sign = "RMS"
-    size_formula = r"\sqrt{\frac1d\sum_i x_i^2}"
+    size_formula = r"\mathrm{RMS} = \sqrt{\frac1d\sum_i x_i^2}"
 
     def size(self, x):
         return x.square().mean(dim=-1, keepdim=True).sqrt()

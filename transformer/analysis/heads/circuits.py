@@ -3,10 +3,10 @@
 "A Mathematical Framework for Transformer Circuits" (Elhage et al., 2021), "Splitting attention head terms into
 circuits": both are products of weights alone, on the direct path from the embeddings, past all other layers.
 
-What is left out: biases, which belong to no token and no position, and the division in norms, which is not linear. Their
-centring and their gain are linear and are kept, for every norm on the straight way: the one before what reads (pre-norm),
-or those behind every sum (post-norm). So in a model with norms the numbers compare with each other, and not with the
-scores of a pass.
+What is left out: biases, which belong to no token and no position, and the division in norms, which is not linear.
+Their centring and their gain are linear and are kept, for every norm on the straight way: the one before what reads
+(pre-norm), or those behind every sum (post-norm). So in a model with norms the numbers compare with each other, and not
+with the scores of a pass.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ class Circuits:
     """What looking at a token adds to each logit but that of padding, whichever rows were asked for.
 
     None where the unembedding does not read this stream."""
-    normed: bool
-    """Was the division of a norm left out?"""
     layer: int
 
 
@@ -92,7 +90,6 @@ def circuits(model: Transformer, head: Head, tokens: Sequence[int] | None = None
         qk_positions=None if qk_positions is None else _array(qk_positions),
         positions_from=told,
         ov_tokens=None if ov is None else _array(ov),
-        normed=model.config.norm != "none",
         layer=int(layer),
     )
 

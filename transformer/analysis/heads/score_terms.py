@@ -6,8 +6,8 @@ later layers read what was written by those before, and cross-attention what sel
 
 The four sum to the scores of the pass, for whatever stands around the product is put into one of them:
 
-- A norm before the attention (pre-norm) divides by a number, which is frozen at that of the pass; the rest of it but its
-  shift is linear, so t and p go through it side by side.
+- A norm before the attention (pre-norm) divides by a number, which is frozen at that of the pass; all else of it but
+  its shift is linear, so t and p go through it side by side.
 - Its shift, b_Q and b_K are there whatever is read: they count with position. So does ALiBi's bias on the scores.
 
 Softmax ignores what is the same for all keys of a query, so terms are compared when each row has its mean over the

@@ -1,4 +1,4 @@
-"""The sub-layers of a model: what each reads of the residual stream, and the norms around it and on the ways past it."""
+"""The sub-layers of a model: what each reads of the residual stream, and the norms around it and past it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mapped_before(model: Transformer, path: str, vectors: Tensor) -> Tensor:
 
 
 def mapped_after(model: Transformer, path: str, vectors: Tensor) -> Tensor:
-    """What the sub-layer `path` writes, as the unembedding reads it on the straight way past all sub-layers after it."""
+    """What the sub-layer `path` writes, as the unembedding reads it on the straight way, past all those after it."""
     reached = False
     for name, around in _around(model, path.split(".")[0]):
         reached |= name == path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.app_pages.look_inside.block import measured, norm
-from dashboard.app_pages.look_inside.block.figures.norm import STEPS, norm_panels
+from dashboard.app_pages.look_inside.block.figures.norm import norm_panels
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
 from tests.kit.heads_by_hand import double, normed
@@ -17,6 +17,7 @@ from tests.kit.waiting import PATIENCE
 from transformer import observe
 
 DEPTHS = (2, 3)
+STEPS = ("before", "− mean", "÷ spread", "× gain + shift")
 CASES = {
     "reverse": ("reverse", "decoder.1", "self_attention", "resid_pre", 11),
     "feed-forward": ("reverse", "decoder.0", "feed_forward", "resid_mid", 4),
@@ -31,7 +32,7 @@ CASES = {
 def _shallow(monkeypatch):
     """Two depths, measured before a page is opened."""
     monkeypatch.setattr(norm, "DEPTHS", DEPTHS)
-    measured.gradients(DEPTHS).result(PATIENCE)
+    measured.gradients(DEPTHS, "layer").result(PATIENCE)
 
 
 def pass_of(run):
@@ -120,7 +121,7 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
     rng = np.random.default_rng(0)
     x = 3 + 7 * rng.normal(size=32)
     panels = [x, x - x.mean(), (x - x.mean()) / x.std(), 0.01 * x]
-    figure = norm_panels(*panels)
+    figure = norm_panels(dict(zip(STEPS, panels, strict=True)), centres=True)
     layout = figure.layout
     axes = [layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4]
     for drawn, axis, values in zip(figure.data, axes, panels, strict=True):
@@ -151,7 +152,7 @@ def test_a_post_norm_model_normalises_the_sum(residual, alone):
 
 def test_a_model_without_norms_says_so_and_still_shows_where_norms_stand():
     app = open_page("block", run="compiled", part="norm")
-    assert app.title[0].value == "compiled has no LayerNorm: each sub-layer reads the stream as it is."
+    assert app.title[0].value == "compiled has no norm: each sub-layer reads the stream as it is."
     assert "norm" not in figures(app)
     assert "**No norm (this model)**" in [each.value for each in app.markdown]
     assert {"norm-gradients", "norm-ratios"} <= set(figures(app))
@@ -159,10 +160,10 @@ def test_a_model_without_norms_says_so_and_still_shows_where_norms_stand():
 
 def test_the_gradients_of_models_that_differ_in_their_norm_are_drawn_and_divided():
     app = open_page("block", run="compiled", part="norm")
-    gradients = measured.gradients(DEPTHS).result(PATIENCE)
+    gradients = measured.gradients(DEPTHS, "layer").result(PATIENCE)
     ratios = {each: layers[0] / layers[-1] for each, layers in gradients.items()}
     for name, words in measured.NORMS.items():
-        assert [measured.small(name, depth).model.norm for depth in DEPTHS] == [name] * 2
+        assert [measured.small(name, "layer", depth).model.norm for depth in DEPTHS] == [name] * 2
         drawn = trace(app, "norm-gradients", words)["y"]
         np.testing.assert_allclose(array(drawn), gradients[name, DEPTHS[-1]], rtol=1e-3)
         drawn = trace(app, "norm-ratios", words)

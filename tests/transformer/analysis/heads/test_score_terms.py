@@ -58,7 +58,9 @@ def test_the_four_terms_are_those_worked_out_by_hand_and_sum_to_the_scores(run: 
         assert split.queries == split.keys == tuple(task.vocabulary[token] for token in read[0])
 
 
-@pytest.mark.parametrize(("norm", "kind"), [*((n, k) for n in ("pre", "post") for k in NORMS.names()), ("none", "layer")])
+@pytest.mark.parametrize(
+    ("norm", "kind"), [*((n, k) for n in ("pre", "post") for k in NORMS.names()), ("none", "layer")]
+)
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi"])
 @torch.no_grad()
 def test_in_double_precision_the_sum_is_exact_whatever_the_norm_and_the_biases(
