@@ -164,10 +164,11 @@ def caveat(config: ModelConfig, layer: int) -> str:
     """What the circuits leave out."""
     said = "These matrices are products of weights alone: the direct path from the embeddings, without biases."
     if config.norm != "none":
-        kept, name = "centring and gain" if config.kind_of_norm.centres else "gain", config.kind_of_norm.title
+        name = config.kind_of_norm.title
+        kept = f"Centring and gain of each {name}" if config.kind_of_norm.centres else f"The gain of each {name}"
         said += f" The division in {name} is left out too, so compare the numbers with each other, not with scores."
         if config.norm == "post":
-            said += f" The {kept} of each {name} on that path are kept."
+            said += f" {kept} on that path {'are' if config.kind_of_norm.centres else 'is'} kept."
     if layer:
         said += f" Layers before layer {layer} also write into the stream. What this head reads of them is not shown."
     return f"{said} (Elhage et al., 2021.)"
