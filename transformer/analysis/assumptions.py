@@ -22,8 +22,7 @@ from transformer.positions import PositionalEncoding
 Told = Literal["vectors", "bias", "rotation", "nowhere"]
 """How a model is told of positions."""
 TOLERANCE = 1e-3
-"""How far a sum may be from the whole, as a share of the largest of its parts: rounding in single precision stays below
-a hundredth of it, and so does TF32 on a GPU."""
+"""How far a sum may be from the whole, as a share of the largest number in it: far above rounding in single precision."""
 
 
 class NotCovered(ConfigError):
