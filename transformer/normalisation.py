@@ -19,6 +19,9 @@ Vectors = Float[Tensor, "*batch d_model"]
 class Normalisation(nn.Module):
     """One norm of a model. For every x: forward(x) = linear(x, at=x) + shift."""
 
+    bias: nn.Parameter | None
+    """Its shift, under the name that PyTorch's norms have for it."""
+
     def __init__(self, kind: Norm, d_model: int) -> None:
         super().__init__()
         self.kind, self.eps = kind, EPSILON
@@ -46,7 +49,7 @@ class Normalisation(nn.Module):
     @property
     def shift(self) -> Tensor | float:
         """What it adds, whatever it reads: a vector, or 0."""
-        return self.bias if isinstance(self.bias, Tensor) else 0.0
+        return 0.0 if self.bias is None else self.bias
 
 
 class NoNorm(Normalisation):

@@ -22,7 +22,7 @@ from transformer.positions import PositionalEncoding
 Told = Literal["vectors", "bias", "rotation", "nowhere"]
 """How a model is told of positions."""
 TOLERANCE = 1e-3
-"""How far a sum may be from the whole, as a share of the largest number in it: far above rounding in single precision."""
+"""How far a sum may be from the whole, as a share of the largest number in it: rounding is far below."""
 
 
 class NotCovered(ConfigError):

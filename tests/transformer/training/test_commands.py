@@ -121,6 +121,7 @@ def test_every_setting_reaches_the_run(capsys):
         "positions": "rotary",
         "mask": "sliding-window:3",
         "norm": "post",
+        "norm_kind": "rms",
         "dropout": 0.25,
         "scale_embeddings": False,
         "residual": False,
