@@ -22,4 +22,5 @@ class RMSNorm(Norm):
     def forward(self, x, gain, shift, epsilon):
         from torch.nn import functional
 
-        return functional.rms_norm(x, x.shape[-1:], gain, epsilon)
+        # Where products are taken in 16 bits x may be of 16 while the gain is of 32: PyTorch's kernel wants both alike.
+        return functional.rms_norm(x.to(gain.dtype), x.shape[-1:], gain, epsilon)

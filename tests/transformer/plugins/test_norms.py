@@ -68,6 +68,16 @@ def test_its_linear_part_is_linear_and_each_vector_is_taken_by_itself(name):
 
 @ALL
 @torch.no_grad()
+def test_what_comes_in_16_bits_is_normalised_too(name):
+    """As autocast has it: weights stay as they are, and what a product has made is smaller. No warning."""
+    norm, x = made(name).float(), vectors(0).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = norm(x)
+    torch.testing.assert_close(found.float(), norm(x.float()), rtol=0.01, atol=0.02)
+
+
+@ALL
+@torch.no_grad()
 def test_a_vector_of_zeros_stays_finite(name):
     assert made(name)(torch.zeros(D_MODEL, dtype=torch.double)).isfinite().all()
 
