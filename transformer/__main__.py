@@ -258,10 +258,11 @@ def list_(root: Path = ROOT) -> None:
     for entry in found.readable:
         run, state = entry.run, entry.state
         model, task = entry.config.model, entry.config.task
+        norm = f", {model.other_norm}" if model.other_norm else ""
         read = f"{task.text.rpartition('-')[0]} in {task.split}, " if task.text else ""
         print(
             f"{run.name:<32} {task.task} {read}{task.length}, {model.shape}"
-            f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}'}; "
+            f"{'' if model.recurrent else f', {model.positions}, mask {model.mask_label}{norm}'}; "
             f"step {state.step}, {_known(entry)}, {state.status}"
             f"{', comes with the package' if run.packaged else ''}"
         )

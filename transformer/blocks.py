@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
+from transformer.normalisation import norm_at
 from transformer.positions import NO_POSITIONS, PositionalEncoding
 from transformer.trace import UNTRACED, Trace
 
@@ -32,18 +33,17 @@ class FeedForward(nn.Module):
 
 
 class Norms(nn.Module):
-    """Where LayerNorm stands around a sub-layer: before it (pre-norm), after its residual sum (post-norm), nowhere."""
+    """Where the norm stands around a sub-layer: before it (pre-norm), after its residual sum (post-norm), nowhere."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.before = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-        self.after = nn.LayerNorm(config.d_model) if config.norm == "post" else nn.Identity()
+        self.before, self.after = norm_at(config, "pre"), norm_at(config, "post")
 
 
 class Block(nn.Module):
     """One layer: self-attention, cross-attention where `cross` is True, and feed-forward.
 
-    Each reads the residual stream, and its output is added to it (Vaswani et al., 2017, section 3.1). LayerNorm stands
+    Each reads the residual stream, and its output is added to it (Vaswani et al., 2017, section 3.1). A norm stands
     before each or after its sum, as `config.norm` says.
     """
 

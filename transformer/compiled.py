@@ -21,7 +21,7 @@ SHARPNESS = 200.0
 
 
 def compiled_config(length: int = 8, symbols: int = 10) -> RunConfig:
-    """The shape of the hand-written model: one layer, one head, no feed-forward, no LayerNorm."""
+    """The shape of the hand-written model: one layer, one head, no feed-forward, no norm."""
     width = 2 * (symbols + 2) + 2 * length
     model = ModelConfig(
         n_layers=1, n_heads=1, d_model=width, d_ff=0, positions="learned", norm="none", scale_embeddings=False

@@ -14,6 +14,7 @@ from transformer import masks
 from transformer.foundation.checks import ConfigError, check_types, require, within
 from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.registry import folder_names
+from transformer.norms import NORMS, Norm
 
 if TYPE_CHECKING:
     from transformer.tasks import Task
@@ -24,6 +25,7 @@ ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 ATTENTIONS = ("none", "uniform", "dot", "scaled-dot", "additive")
 """How a GRU's decoder may look back at its encoder."""
 POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
+NORM_KINDS = NORMS.names()
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
 MAX_PENALTIES = 2**26
 """Numbers in ALiBi's table, one for each head and pair of positions; as float32 they take 256 MiB."""
@@ -89,7 +91,9 @@ class ModelConfig:
     """What a query may see: causal, anti-causal, full, padding, sliding-window:W, recent:W, prefix:P, block:W,
     hide:POSITION, random:PERCENT:SEED or painted:N:CELLS; auto is the architecture's own."""
     norm: str = "pre"
-    """LayerNorm before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
+    """Where the norm stands: before each sub-layer (pre), after its residual sum (post), or nowhere (none)."""
+    norm_kind: str = "layer"
+    """Which norm it is: layer (LayerNorm) or rms (RMSNorm)."""
     residual: bool = True
     """Add each sub-layer's input to its output; without that, only its output goes on."""
     dropout: float = 0.0
@@ -132,6 +136,10 @@ class ModelConfig:
             f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
         )
         require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {quoted(self.norm)}")
+        require(
+            self.norm_kind in NORM_KINDS,
+            f"norm_kind must be one of {', '.join(NORM_KINDS)}, not {quoted(self.norm_kind)}",
+        )
         require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
         within("query_key_gain", self.query_key_gain, 0, 100)
         require(
@@ -153,9 +161,15 @@ class ModelConfig:
         """Is it no transformer, but a network that reads one token after the other?"""
         return self.architecture == "gru"
 
-    def require_residual(self, else_: str) -> None:
-        """Raises ConfigError, which ends in `else_`, where a model has no residual connections."""
-        require(self.residual, f"this model has no residual connections: {else_}")
+    @property
+    def kind_of_norm(self) -> Norm:
+        """Which norm it has, where it has one."""
+        return NORMS[self.norm_kind]()
+
+    @property
+    def other_norm(self) -> str:
+        """The name of its norm where that is not the usual one, "RMSNorm"; else empty."""
+        return self.kind_of_norm.title if self.norm_kind != ModelConfig.norm_kind else ""
 
     @property
     def attends(self) -> bool:
@@ -247,6 +261,7 @@ _TRANSFORMER_ONLY: dict[str, Any] = {
     "n_heads": 1,
     "d_ff": 0,
     "norm": "none",
+    "norm_kind": "layer",
     "mask": "causal",
     "dropout": 0.0,
     "scale_embeddings": True,
@@ -282,6 +297,8 @@ class RunConfig:
         model = dataclasses.replace(model, **(_TRANSFORMER_ONLY if model.recurrent else _RECURRENT_ONLY))
         if not model.attends:
             model = dataclasses.replace(model, affine=True)
+        if model.norm == "none":
+            model = dataclasses.replace(model, norm_kind=ModelConfig.norm_kind)
         name = {"encoder": "full"}.get(architecture, "causal") if model.mask == "auto" else model.mask
         mask = masks.parse(name)
         require(

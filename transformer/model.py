@@ -13,6 +13,7 @@ from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig
 from transformer.foundation.drawing import drawing
 from transformer.network import Network
+from transformer.normalisation import norm_at
 from transformer.positions import ENCODINGS, PositionalEncoding
 from transformer.recurrent import Recurrent
 from transformer.trace import UNTRACED, Trace
@@ -44,10 +45,10 @@ class Transformer(Network):
             self.encoder = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         if config.architecture != "encoder":
             self.decoder = nn.ModuleList(Block(config, cross=both) for _ in range(config.n_layers))
-        self.final_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.final_norm = norm_at(config, "pre")
         self.unembedding = nn.Linear(config.d_model, d_vocab)
         if both:
-            self.memory_norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+            self.memory_norm = norm_at(config, "pre")
         if config.tied:
             self.unembedding.weight = self.embedding.weight
         visible = masks.parse(config.mask).matrix(n_ctx)

@@ -88,6 +88,7 @@ TERMS = (
     Term("previous-token head", "a head that looks at the token just before the query"),
     Term("query", "the vector of a position that looks: its product with a key is their score", "query|queries"),
     Term("residual stream", "the vector each position carries from block to block, and to which each block adds"),
+    Term("RMSNorm", "divides a vector by the root of its mean square, then scales each number as was learned"),
     Term("rollout", "attention followed through all layers: how much of each token reaches each position"),
     Term("rotary", "a positional encoding that turns queries and keys by angles that grow with the position", "rotary"),
     Term("score", "how well a query fits a key, before the softmax: query · key, in a transformer divided by √d"),

@@ -19,7 +19,18 @@ from dashboard.view import permission, session, training
 from dashboard.view.settings import BY_KEY, FAST, PACES, Settings
 from dashboard.view.training import MOST_SYMBOLS, REVERSAL, fields_of, fields_of_reader, is_mask
 from transformer import masks
-from transformer.config import ARCHITECTURES, ATTENTIONS, POSITIONS, PRECISIONS, TEXT, ConfigError, RunConfig
+from transformer.config import (
+    ARCHITECTURES,
+    ATTENTIONS,
+    NORM_KINDS,
+    POSITIONS,
+    PRECISIONS,
+    TEXT,
+    ConfigError,
+    ModelConfig,
+    RunConfig,
+)
+from transformer.norms import NORMS
 from transformer.presets import GPU_READERS, PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
@@ -79,6 +90,16 @@ def _settings(drawn: bool) -> type[Task]:
             drawn=drawn,
         )
         _mask_menu(kind, drawn)
+        bound_choice(
+            st.selectbox,
+            "Norm",
+            "norm_kind",
+            list(NORM_KINDS),
+            ModelConfig.norm_kind,
+            format_func=lambda name: NORMS[name].title,
+            help="\n\n".join(f"{norm.title} {norm.description}." for norm in map(NORMS.__getitem__, NORM_KINDS)),
+            drawn=drawn,
+        )
     auto = "auto uses a GPU if there is one that can be used, unless the CPU was measured to be quicker"
     if drawn:
         _numbers(kind.lawful, recurrent)

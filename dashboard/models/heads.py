@@ -30,7 +30,9 @@ def detail(model: Model, question: Question, site: str) -> Detail:
 @cached(32)
 def rolled(model: Model, question: Question, through: int) -> tuple[np.ndarray, np.ndarray]:
     """Attention rolled out through a layer, and the same if every head looked evenly: float [query, slot]."""
-    model.config.model.require_residual("rollout counts half of each stream as what was there, and here nothing stays")
+    from transformer.analysis.assumptions import require_residual
+
+    require_residual(model.config.model, "rollout counts half of each stream as what was there, and here nothing stays")
     attentions = model.sample(question).attentions
     return rollout(attentions, through), rollout(evenly(attentions), through)
 

@@ -63,6 +63,7 @@ class Choice:
             ""
             if model.recurrent
             else f" · {'ALiBi' if model.positions == 'alibi' else model.positions} positions · mask {model.mask_label}"
+            f"{f' · {model.other_norm}' if model.other_norm else ''}"
         )
         trained = f" · {counted(self.state.step, 'step')}" if self.name != COMPILED else ""
         shape = f"{model.shape}, d_model {model.d_model}{rest}{trained}"

@@ -346,6 +346,7 @@ class Settings:
     architecture: str = text_field()
     positions: str = text_field("learned")
     train_mask: str = text_field(longest=MANY_CELLS)
+    norm_kind: str = text_field("layer")
     layers: int = number_field(2, 1, 12)
     heads: int = number_field(4, 1, 12)
     width: int = number_field(64, 2, 512)

@@ -51,6 +51,7 @@ def config_of(view: Settings) -> RunConfig:
         model=ModelConfig(
             architecture=view.architecture or "auto",
             positions=view.positions,
+            norm_kind=view.norm_kind,
             mask=view.train_mask or "auto",
             n_layers=view.layers,
             n_heads=view.heads,
@@ -138,6 +139,7 @@ def _fields(task: TaskConfig, model: ModelConfig, training: TrainingConfig, own:
     return {
         **common,
         "positions": model.positions,
+        "norm_kind": model.norm_kind,
         "train_mask": "" if model.mask == _own_mask(model.architecture) else model.mask,
         "heads": model.n_heads,
         "feed_forward": model.d_ff > 0,

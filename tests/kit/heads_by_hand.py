@@ -52,12 +52,21 @@ def read_by_hand(task: str, question: list[int], said: list[int]) -> tuple[torch
 
 
 def normed(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
-    """LayerNorm, each vector by itself (Ba et al., 2016)."""
-    if not isinstance(norm, torch.nn.LayerNorm):
+    """What a norm with these weights makes of each vector by itself: none, LayerNorm, or RMSNorm, which has no bias."""
+    weights = {name: double(weight) for name, weight in norm.named_parameters()}
+    if not weights:
         return x
-    centred = x - x.mean(axis=-1, keepdims=True)
+    taken_off = x.mean(axis=-1, keepdims=True) if "bias" in weights else 0
+    centred = x - taken_off
     shrunk = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
-    return shrunk * double(norm.weight) + double(norm.bias)
+    return shrunk * weights["weight"] + weights.get("bias", 0)
+
+
+def mapped(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
+    """What of it is linear, and made by its weights alone: each vector centred, where it centres, times the gain."""
+    weights = {name: double(weight) for name, weight in norm.named_parameters()}
+    centred = x - x.mean(axis=-1, keepdims=True) if "bias" in weights else x
+    return centred * weights.get("weight", 1)
 
 
 def double(tensor: torch.Tensor) -> np.ndarray:
@@ -141,7 +150,7 @@ def inside_of(head: Head, n_keys: int = 3, d_head: int = 2) -> Inside:
     row, pattern = rng.normal(size=n_keys), rng.dirichlet(np.ones(n_keys))
     key, value, wide = rng.normal(size=(n_keys, d_head)), rng.normal(size=(n_keys, d_head)), rng.normal(size=8)
     return Inside(
-        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, False, every_query=key, query=key[0], key=key, dots=row,
+        head, 0, ("<b>",) * n_keys, ("<i>&",) * n_keys, False, "", every_query=key, query=key[0], key=key, dots=row,
         scaled=row, bias=None, scores=row, visible=np.ones(n_keys, bool), largest=row.max(),
         exponentials=np.exp(row - row.max()), total=1.0, pattern=pattern, value=value,
         weighted=pattern[:, None] * value, z=value[0],

@@ -25,9 +25,11 @@ def by_hand(model: Transformer, config: RunConfig, tokens: np.ndarray, stack: st
         p = np.where(i % 2, np.cos(angles), np.sin(angles))
     if sizes.norm == "pre":
         name = f"{stack}.0.around_self.before"
-        spread = np.sqrt(((t + p) - (t + p).mean(1, keepdims=True)).__pow__(2).mean(1, keepdims=True) + 1e-5)
-        t, p = (weights[f"{name}.weight"] * (x - x.mean(1, keepdims=True)) / spread for x in (t, p))
-        p = p + weights[f"{name}.bias"]
+        layer = sizes.norm_kind == "layer"  # RMSNorm takes off no mean and adds nothing
+        less = [x - x.mean(1, keepdims=True) if layer else x for x in (t + p, t, p)]
+        size = np.sqrt((less[0] ** 2).mean(1, keepdims=True) + 1e-5)
+        t, p = (weights[f"{name}.weight"] * x / size for x in less[1:])
+        p = p + (weights[f"{name}.bias"] if layer else 0)
     found = np.zeros((4, n_heads, n, n))
     d = width // n_heads
     for head in range(n_heads):

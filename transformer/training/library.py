@@ -36,6 +36,7 @@ WORDS = {
     "d_model": "d_model",
     "d_ff": "d_ff",
     "query_key_gain": "gain of queries and keys",
+    "norm_kind": "kind of norm",
     "max_steps": "most steps",
     "batch_size": "batch",
 }
@@ -152,6 +153,8 @@ def changes(config: RunConfig, before: RunConfig) -> list[str]:
                 word = WORDS.get(field.name, field.name.replace("_", " "))
                 if field.name == "mask":
                     was, now = old.mask_label, new.mask_label
+                if field.name == "norm_kind":
+                    was, now = old.kind_of_norm.title, new.kind_of_norm.title
                 found.append(f"{word} {_said(was)} → {_said(now)}")
     return found
 

@@ -223,6 +223,7 @@ def test_the_loss_is_the_run_s_own() -> None:
             {"run": "reverse", "task": "sort", "positions": "alibi", "layers": "3", "width": "32", "seed": "5"},
             {"task": "sort", "positions": "alibi", "layers": 3, "width": 32, "seed": 5},
         ),
+        ("overview", {"run": "reverse", "norm_kind": "rms"}, {"norm_kind": "rms"}),
         (
             "overview",
             {"run": "reverse", "train_mask": "full", "max_steps": "50", "min_length": "4"},
@@ -273,6 +274,7 @@ def test_a_rerun_cut_off_before_its_end_leaves_the_link_to_the_next(monkeypatch:
         ("overview", {"foo": "<b>"}, "“foo” means nothing"),
         ("overview", {"task": "bar"}, "no task “bar”"),
         ("overview", {"positions": "bar"}, "no positional encoding “bar”"),
+        ("overview", {"norm_kind": "bar"}, "no norm “bar”"),
         ("overview", {"device": "bar"}, "no device “bar”"),
         ("overview", {"train_mask": "bar"}, "no mask “bar”"),
         ("overview", {"architecture": "bar"}, "no architecture “bar”"),

@@ -108,8 +108,9 @@ def _found() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 NOT_RUN = {
     *("heads.measure.heads_of", "heads.measure.removal_takes_long", "heads.measure.removal_work"),
-    *("heads.score_terms.splittable", "heads.score_terms.told_by", "interventions.influence.together"),
+    *("heads.score_terms.splittable", "assumptions.attention_of", "interventions.influence.together"),
     *("stream.dropout.with_dropout", "stream.sublayers.sublayer_of"),
+    *("stream.sublayers.mapped_after", "stream.sublayers.mapped_before"),
 }
 """What reads a model's shape alone."""
 OF_TEXTS: dict[str, Call] = {

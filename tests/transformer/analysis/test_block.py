@@ -22,6 +22,8 @@ MODELS = {
     "encoder of two": ("reverse-translate", {}, "encoder.0"),
     "decoder of two": ("reverse-translate", {"norm": "post"}, "decoder.1"),
     "decoder of two, pre": ("reverse-translate", {}, "decoder.1"),
+    "pre, RMSNorm": ("reverse", {"norm_kind": "rms"}, "decoder.1"),
+    "decoder of two, post, RMSNorm": ("reverse-translate", {"norm": "post", "norm_kind": "rms"}, "decoder.1"),
 }
 EACH = pytest.mark.parametrize("name", MODELS)
 
@@ -95,7 +97,7 @@ def test_a_norm_is_its_formula(name):
     for kind, before, behind in zip(around, places, places[1:], strict=False):
         path = f"{block}.{kind}"
         if model.config.norm == "none":
-            with pytest.raises(ConfigError, match="this model has no LayerNorm"):
+            with pytest.raises(ConfigError, match="this model has no norms"):
                 normalise(model, task, QUESTION, path, 1)
             continue
         found = normalise(model, task, QUESTION, path, 1)
@@ -105,9 +107,14 @@ def test_a_norm_is_its_formula(name):
             np.testing.assert_array_equal(found.after, seen[f"{block}.resid_{behind}"][0, 1].numpy())
         np.testing.assert_allclose(found.before, stream, atol=1e-5)
         assert found.mean == pytest.approx(sum(stream) / len(stream), abs=1e-5)
-        assert found.spread == pytest.approx(np.sqrt(((stream - stream.mean()) ** 2).mean()), abs=1e-5)
-        assert found.standard.mean() == pytest.approx(0, abs=1e-6)
-        np.testing.assert_allclose(found.gain * found.standard + found.shift, found.after, atol=1e-4)
+        rms = model.config.norm_kind == "rms"
+        centred = stream if rms else stream - stream.mean()
+        assert found.size == pytest.approx(np.sqrt((centred**2).mean()), abs=1e-5)
+        np.testing.assert_allclose(found.centred, centred, atol=1e-5)
+        np.testing.assert_allclose(found.standard * found.divisor, centred, atol=1e-5)
+        assert (found.shift is None) == rms
+        shift = 0 if rms else found.shift
+        np.testing.assert_allclose(found.gain * found.standard + shift, found.after, atol=1e-4)
         np.testing.assert_allclose(found.after, normed(stream, norm), atol=1e-4)
 
 

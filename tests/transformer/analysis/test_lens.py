@@ -28,6 +28,8 @@ SHAPES = {
     "encoder-decoder": ("reverse-translate", {"positions": "sinusoidal"}),
     "encoder-decoder, post-norm, no feed-forward": ("reverse-translate", {"norm": "post", "d_ff": 0}),
     "one layer": ("reverse-translate", {"n_layers": 1}),
+    "RMSNorm": ("reverse", {"norm_kind": "rms"}),
+    "encoder-decoder, post-norm, RMSNorm": ("reverse-translate", {"norm": "post", "norm_kind": "rms"}),
 }
 
 
@@ -73,9 +75,9 @@ def test_a_stage_is_the_stream_through_the_last_norm_and_the_unembedding(shape):
     def normed(x, name):
         if f"{name}.weight" not in weights:
             return x
-        centred = x - x.mean(-1, keepdims=True)
+        centred = x - (x.mean(-1, keepdims=True) if f"{name}.bias" in weights else 0)
         deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-        return centred / deviation * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return centred / deviation * weights[f"{name}.weight"] + weights.get(f"{name}.bias", 0)
 
     stack = "encoder" if shape == "encoder" else "decoder"
     x = sites[f"{stack}.token_embedding"] + sites.get(f"{stack}.position_embedding", 0)

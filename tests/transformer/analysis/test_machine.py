@@ -13,7 +13,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.machine.movement import moved
 from transformer.analysis.machine.plan import Plan, plan_block, plan_head, plan_model
 from transformer.analysis.machine.vectors import vectors
-from transformer.config import RunConfig
+from transformer.config import NORM_KINDS, RunConfig
 from transformer.model import build
 
 NORMS, POSITIONS = ("pre", "post", "none"), ("learned", "sinusoidal", "rotary", "alibi", "none")
@@ -48,7 +48,8 @@ def test_every_plan_has_the_models_parameters_and_shapes(architecture: str, norm
     """All pairs of architecture, norm and encoding; with all parts, without some, and with a shared matrix."""
     for depth in (1, 2, 3, 6):
         bare = depth % 2 == 0
-        parts = {"residual": not bare, "d_ff": 0 if bare else 24, "tied": depth == 3}
+        kind = NORM_KINDS[depth // 2 % len(NORM_KINDS)]
+        parts = {"residual": not bare, "d_ff": 0 if bare else 24, "tied": depth == 3, "norm_kind": kind}
         config = config_of(architecture, n_layers=depth, norm=norm, positions=positions, **parts)
         network = build(config).eval()
         whole, *others = plans(config)

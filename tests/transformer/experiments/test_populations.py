@@ -86,6 +86,7 @@ MODELS = {
     "alibi": RunConfig(model=ModelConfig(positions="alibi")),
     "sinusoidal": RunConfig(model=ModelConfig(positions="sinusoidal")),
     "tied, post-norm": RunConfig(model=ModelConfig(tied=True, norm="post", d_ff=16)),
+    "RMSNorm": RunConfig(model=ModelConfig(norm_kind="rms")),
     "decayed": RunConfig(training=TrainingConfig(weight_decay=0.1, warmup_steps=3, decay_after=5)),
 }
 

@@ -121,6 +121,7 @@ def test_every_setting_reaches_the_run(capsys):
         "positions": "rotary",
         "mask": "sliding-window:3",
         "norm": "post",
+        "norm_kind": "rms",
         "dropout": 0.25,
         "scale_embeddings": False,
         "residual": False,
@@ -143,7 +144,7 @@ def test_every_setting_reaches_the_run(capsys):
     }
     of_a_text = {"text": texts.key(), "split": "characters", "min_count": 3}
     of_a_gru = {"attention": "additive", "affine": False, "teacher_forcing": 0.25}
-    means_nothing_to_it = {"positions", "n_heads", "d_ff", "mask", "norm", "dropout", "query_key_gain"}
+    means_nothing_to_it = {"positions", "n_heads", "d_ff", "mask", "norm", "norm_kind", "dropout", "query_key_gain"}
     means_nothing_to_it |= {"scale_embeddings", "residual", "tied"}
     kept = chosen | {"task": "reverse-translate", "architecture": "gru"} | of_a_gru
     read = {name: value for name, value in chosen.items() if name not in ("min_length", "symbols")}

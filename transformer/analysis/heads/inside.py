@@ -35,8 +35,8 @@ class Inside:
     keys: tuple[str, ...]
     rotated: bool
     """Were query and keys turned by their position (rotary)?"""
-    normed: bool
-    """Does a LayerNorm follow the residual sum (post-norm)?"""
+    norm_behind: str
+    """The norm that follows the residual sum (post-norm), "LayerNorm"; empty where none does."""
 
     every_query: Float[np.ndarray, "query d_head"]
     """Of all places; `query` is the row of this one."""
@@ -67,7 +67,7 @@ class Inside:
     before: Float[np.ndarray, "d_model"]
     """The residual stream that all this is added to."""
     after: Float[np.ndarray, "d_model"]
-    """The sum, before the LayerNorm of a post-norm model."""
+    """The sum, before the norm of a post-norm model."""
     residual: bool = True
     """Does the model keep what was there? If not, `before` is 0: the stream is what is written, and that alone."""
 
@@ -132,7 +132,7 @@ def look_inside(
         queries=source if in_encoder else read,
         keys=source if in_encoder or across else read,
         rotated=not across and type(model.positions).rotate is not PositionalEncoding.rotate,
-        normed=model.config.norm == "post",
+        norm_behind=model.config.kind_of_norm.title if model.config.norm == "post" else "",
         every_query=_array(vectors["query"][0]),
         query=_array(vectors["query"][0, query]),
         key=_array(vectors["key"][0]),

@@ -6,9 +6,9 @@ later layers read what was written by those before, and cross-attention what sel
 
 The four sum to the scores of the pass, for whatever stands around the product is put into one of them:
 
-- LayerNorm before the attention (pre-norm) divides by a spread, which is frozen at that of the pass; its centring and
-  its gain are linear, so t and p go through it side by side.
-- Its bias, b_Q and b_K are there whatever is read: they count with position. So does ALiBi's bias on the scores.
+- A norm before the attention (pre-norm) divides by a number, which is frozen at that of the pass; all else of it but
+  its shift is linear, so t and p go through it side by side.
+- Its shift, b_Q and b_K are there whatever is read: they count with position. So does ALiBi's bias on the scores.
 
 Softmax ignores what is the same for all keys of a query, so terms are compared when each row has its mean over the
 visible keys taken away: what is left tells keys apart.
@@ -18,22 +18,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from transformer.analysis.assumptions import attention_of, norm_of, require_sum, told_by
 from transformer.analysis.batches import in_parts, questions
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of, sequences_for
 from transformer.analysis.sample import labels, lay_out, observe_batch
-from transformer.attention import MultiHeadAttention, masked_softmax
+from transformer.attention import masked_softmax
 from transformer.model import Transformer
 from transformer.network import of_few_words
 from transformer.observation import Observation
-from transformer.positions import PositionalEncoding
 from transformer.tasks import Question, Task
 
 TERMS = ("content–content", "content–position", "position–content", "position–position")
@@ -76,40 +75,30 @@ class Shares:
     """Mean total variation distance between the pattern and that of position–position alone, 0 to 1."""
 
 
-def told_by(model: Transformer) -> Literal["vectors", "bias", "rotation", "nowhere"]:
-    """How a model is told of positions: vectors in the stream, a bias on scores, turned queries and keys, not at all.
-
-    Rotary positions turn the product itself: nothing is added, so there are no four terms.
-    """
-    positions = model.positions
-    if positions.vectors(1) is not None:
-        return "vectors"
-    if positions.bias(1, 1) is not None:
-        return "bias"
-    return "rotation" if type(positions).rotate is not PositionalEncoding.rotate else "nowhere"
-
-
 def splittable(model: Transformer) -> tuple[Head, ...]:
-    """The heads that read embeddings and positions and nothing else, where positions are added."""
-    if told_by(model) not in ("vectors", "bias"):
+    """The heads that read embeddings and positions and nothing else, where positions are added.
+
+    Rotary positions turn the product itself: nothing is added, so there are no four terms. Raises NotCovered.
+    """
+    if told_by(model.positions) not in ("vectors", "bias"):
         return ()
     return tuple(head for head in heads_of(model) if head.site.endswith(".0.self_attention"))
 
 
 @torch.no_grad()
 def split_scores(model: Transformer, seen: Observation, site: str) -> Float[Tensor, "4 batch head query key"]:
-    """The four terms of a pass, for the first self-attention of a stack. Raises ValueError for any other."""
+    """The four terms of a pass, for the first self-attention of a stack. Raises ValueError for any other.
+
+    Raises NotCovered where they do not sum to the scores of the pass.
+    """
     if all(head.site != site for head in splittable(model)):
         raise ValueError(f"{site} does not read embeddings with positions added, so its scores have no four terms")
     stack = site.split(".")[0]
-    attention, norm = model.get_submodule(site), model.get_submodule(f"{stack}.0.around_self.before")
-    assert isinstance(attention, MultiHeadAttention)
+    attention, norm = attention_of(model, site), norm_of(model.get_submodule(f"{stack}.0.around_self.before"))
     content, told = seen[f"{stack}.token_embedding"], seen.sites.get(f"{stack}.position_embedding")
     position = torch.zeros_like(content) if told is None else told.expand_as(content)
-    if isinstance(norm, nn.LayerNorm):
-        spread = (seen[f"{stack}.0.resid_pre"].var(dim=-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
-        content, position = ((x - x.mean(dim=-1, keepdim=True)) * norm.weight / spread for x in (content, position))
-        position = position + norm.bias
+    stream = seen[f"{stack}.0.resid_pre"]
+    content, position = norm.linear(content, stream), norm.linear(position, stream) + norm.shift
 
     def halves(projection: nn.Linear) -> Float[Tensor, "2 batch head position d_head"]:
         """What content and what position bring to all queries, or to all keys."""
@@ -121,6 +110,8 @@ def split_scores(model: Transformer, seen: Observation, site: str) -> Float[Tens
     bias = seen.sites.get(f"{site}.position_bias")
     if bias is not None:
         terms[POSITIONS_ALONE] += bias
+    mask, pattern = seen[f"{site}.mask"], seen[f"{site}.pattern"]
+    require_sum(masked_softmax(terms.sum(dim=0), mask)[None], pattern, f"the pattern of {site}")
     return terms
 
 

@@ -31,7 +31,7 @@ class SideBySide:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     read: Float[np.ndarray, "d_model"]
-    """The token's vector as the attention reads it: after the LayerNorm of a pre-norm model."""
+    """The token's vector as the attention reads it: after the norm of a pre-norm model."""
     query: Float[np.ndarray, "head d_head"]
     """read · W_Q + b_Q, split; a rotary encoding turns it afterwards."""
     visible: Bool[np.ndarray, "head key"]

@@ -178,11 +178,11 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
             memory = way.put(
                 f"{stack}.memory",
                 "memory",
-                "LayerNorm: the memory" if normed else "the memory",
+                f"{config.kind_of_norm.title}: the memory" if normed else "the memory",
                 (n, d),
                 at,
                 road=True,
-                parameters=2 * d if normed else 0,
+                parameters=norm_parameters(config) if normed else 0,
                 weights=("memory_norm.",) if normed else (),
             )
         else:
@@ -190,11 +190,11 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
                 at = way.put(
                     "final_norm",
                     "norm",
-                    "final LayerNorm",
+                    f"final {config.kind_of_norm.title}",
                     (n, d),
                     at,
                     road=True,
-                    parameters=2 * d,
+                    parameters=norm_parameters(config),
                     weights=("final_norm.",),
                 )
             tied = ", the embedding’s matrix" if config.tied else ""
@@ -262,8 +262,13 @@ def _alignment(config: ModelConfig) -> int:
 def block_parameters(config: ModelConfig, *, cross: bool) -> int:
     """All numbers that training moves in one block."""
     attentions, feeds = 2 if cross else 1, int(config.d_ff > 0)
-    norms = (attentions + feeds) * 2 * config.d_model if config.norm != "none" else 0
+    norms = (attentions + feeds) * norm_parameters(config) if config.norm != "none" else 0
     return attentions * 4 * linear(config.d_model, config.d_model) + feeds * feed_forward(config) + norms
+
+
+def norm_parameters(config: ModelConfig) -> int:
+    """Parameters of one norm: a gain, and a shift where it has one."""
+    return config.d_model * (2 if config.kind_of_norm.shifts else 1)
 
 
 def feed_forward(config: ModelConfig) -> int:
@@ -295,10 +300,10 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
             at = way.put(
                 f"{norm}.before",
                 "norm",
-                f"LayerNorm before {NAMES[part]}",
+                f"{config.kind_of_norm.title} before {NAMES[part]}",
                 (n, d),
                 at,
-                parameters=2 * d,
+                parameters=norm_parameters(config),
                 weights=(f"{norm}.before.",),
             )
         if part == "feed_forward":
@@ -344,11 +349,11 @@ def plan_block(config: ModelConfig, size: Size, block: str) -> Plan:
             at = way.put(
                 f"{block}.{after}",
                 "norm",
-                f"LayerNorm after {NAMES[part]}",
+                f"{config.kind_of_norm.title} after {NAMES[part]}",
                 (n, d),
                 at,
                 road=config.residual,
-                parameters=2 * d,
+                parameters=norm_parameters(config),
                 weights=(f"{norm}.after.",),
             )
         road = at
@@ -371,7 +376,8 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
     way = _Way(plan, 0)
     normed = f"{block}.around_{part.removesuffix('_attention')}.before"
     if config.norm == "pre":
-        read = way.put(normed, "norm", "LayerNorm of the stream", (n, d), parameters=2 * d, weights=(f"{normed}.",))
+        title, own = f"{config.kind_of_norm.title} of the stream", norm_parameters(config)
+        read = way.put(normed, "norm", title, (n, d), parameters=own, weights=(f"{normed}.",))
     else:
         read = way.put(f"{block}.{'resid_mid' if cross else 'resid_pre'}", "stream", "residual stream", (n, d))
     looked_at = read

@@ -1,8 +1,8 @@
 """Direct logit attribution: how much each part of the model writes into the logits, to the last digit.
 
 Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": the residual stream is a sum, and the
-unembedding is linear, so the logits are a sum of what each part wrote. A LayerNorm on the way is linear once its scale
-is held at what it was in this pass. "Direct": what a part does through later parts is counted as theirs.
+unembedding is linear, so the logits are a sum of what each part wrote. A norm on the way is linear once what it divides
+by is held at what it was in this pass. "Direct": what a part does through later parts is counted as theirs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from transformer.analysis.assumptions import norm_of, require_residual, require_sum
 from transformer.analysis.sample import lay_out, observe_batch
 from transformer.blocks import Block
 from transformer.model import Transformer
@@ -28,17 +29,18 @@ def direct_logits(model: Transformer, seen: Observation) -> dict[str, Float[Tens
 
     Parts: "embedding" (token and position), each head ("decoder.1.self_attention.3"), each feed-forward layer
     ("decoder.1.feed_forward"), and "biases": those of attention outputs, norms and unembedding, which nobody chose.
-    Raises ConfigError for a model without residual connections.
+    Raises ConfigError for a model without residual connections, and where the sum is not the logits.
     """
     weight, bias = model.unembedding.weight, model.unembedding.bias
     logits = {name: part @ weight.T for name, part in _parts(model, seen).items()}
     logits[BIASES] = logits[BIASES] + bias
+    require_sum(torch.stack([*logits.values()]), seen.logits, "the logits")
     return logits
 
 
 def _parts(model: Transformer, seen: Observation) -> Parts:
     """What each part adds to the stream as the unembedding reads it."""
-    model.config.require_residual("its logits are no sum of what its parts wrote, for each replaced what was there")
+    require_residual(model.config, "its logits are no sum of what its parts wrote, for each replaced what was there")
     stack = "decoder" if "decoder.0.resid_pre" in seen.sites else "encoder"
     stream = seen[f"{stack}.0.resid_pre"]
     parts: Parts = {EMBEDDING: stream, BIASES: torch.zeros_like(stream)}
@@ -58,13 +60,16 @@ def writes(
     The softmax does not see what all tokens are given alike, so their mean is taken off. `said` as in `sample`.
     """
     batch = lay_out(task, question, said=said)
-    parts = _parts(model, observe_batch(model, batch))
+    seen = observe_batch(model, batch)
+    parts = _parts(model, seen)
     weight, bias = model.unembedding.weight, model.unembedding.bias
     targets = torch.from_numpy(batch.targets[0]).to(weight.device)
     # One direction a position, not all logits of every part: with the words of a text these weigh half a gigabyte.
     direction = weight[targets] - weight.mean(dim=0)
     leads = {name: (part[0] * direction).sum(dim=-1) for name, part in parts.items()}
     leads[BIASES] = leads[BIASES] + bias[targets] - bias.mean()
+    right = seen.logits[0].gather(-1, targets[:, None])[:, 0] - seen.logits[0].mean(dim=-1)
+    require_sum(torch.stack([*leads.values()]), right, "the logit of the right token")
     return {name: lead.cpu().numpy() for name, lead in leads.items()}
 
 
@@ -87,10 +92,8 @@ def _through(block: Block, path: str, seen: Observation, parts: Parts, stream: T
 
 
 def _freeze(norm: nn.Module, parts: Parts, whole: Float[Tensor, "batch position d_model"]) -> None:
-    """Take each part through a LayerNorm whose scale is that of `whole`, their sum; its shift goes to the biases."""
-    if not isinstance(norm, nn.LayerNorm):
-        return
-    scale = (whole.var(dim=-1, keepdim=True, correction=0) + norm.eps).rsqrt()
+    """Take each part through a norm that divides by what it divides `whole`, their sum, by; its shift is a bias."""
+    known = norm_of(norm)
     for name, part in parts.items():
-        parts[name] = (part - part.mean(dim=-1, keepdim=True)) * scale * norm.weight
-    parts[BIASES] = parts[BIASES] + norm.bias
+        parts[name] = known.linear(part, whole)
+    parts[BIASES] = parts[BIASES] + known.shift

@@ -5,6 +5,7 @@ import copy
 from torch import nn
 
 from transformer.mistakes import DecoderMistake
+from transformer.normalisation import NoNorm, Normalisation
 
 
 class NormByStd(DecoderMistake):
@@ -37,20 +38,25 @@ class NormByStd(DecoderMistake):
 
     @classmethod
     def mistaken(cls, model):
+        if model.config.norm_kind != "layer":
+            raise ValueError(f"this mistake is shown in a LayerNorm, not in one of the kind {model.config.norm_kind}")
         other = copy.deepcopy(model)
         for module in other.modules():
             for name, norm in module.named_children():
-                if isinstance(norm, nn.LayerNorm):
+                if isinstance(norm, Normalisation) and not isinstance(norm, NoNorm):
                     setattr(module, name, _OtherNorm(norm))
         return other
 
 
-class _OtherNorm(nn.LayerNorm):
+class _OtherNorm(Normalisation):
     """The wrong norm with the gain and the offset of a right one."""
 
     def __init__(self, own):
-        super().__init__(own.normalized_shape, own.eps)
-        self.weight, self.bias = own.weight, own.bias
+        nn.Module.__init__(self)
+        self.kind, self.eps, self.weight, self.bias = own.kind, own.eps, own.weight, own.bias
+
+    def divisor(self, at):
+        return at.std(dim=-1, keepdim=True) + self.eps
 
     def forward(self, x):
         return NormByStd.wrong(x, self.weight, self.bias, self.eps)

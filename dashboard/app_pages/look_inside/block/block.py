@@ -9,9 +9,11 @@ from dashboard.view import session
 
 PARTS = {part.name: part for part in sections.PARTS}
 
+model = session.chosen()
+norm = model.config.model.kind_of_norm.title
 title = st.container()
 with st.container(key="compact-part"):
-    part = PARTS[stepped("part", {part.name: part.title for part in sections.PARTS}, label="Part")]
-st.markdown(f"**{part.question}**")
-title.title(plain(part.answer(session.chosen())), anchor=False)
+    part = PARTS[stepped("part", {part.name: part.title.format(norm=norm) for part in sections.PARTS}, label="Part")]
+st.markdown(f"**{part.question.format(norm=norm)}**")
+title.title(plain(part.answer(model)), anchor=False)
 show_code(*part.code)

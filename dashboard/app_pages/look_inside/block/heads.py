@@ -88,8 +88,9 @@ def answer(model: Model) -> str:
                 "wide",
                 help="60 tokens of 512 numbers, 8 heads of 64, as in many lectures, with untrained weights.",
             )
-    normed = (measured.WIDE if is_wide else model.config).model.norm == "pre"
-    formula = r"x = \mathrm{LN}(\text{stream})" if stage == "read" and normed else STAGES[stage].formula
+    config = (measured.WIDE if is_wide else model.config).model
+    normed = rf"x = \mathrm{{{config.kind_of_norm.sign}}}(\text{{stream}})"
+    formula = normed if stage == "read" and config.norm == "pre" else STAGES[stage].formula
     draw_words(formula, symbols(plain(_sentence(found, stage))))
     left, right = st.container(key="stacked-heads").columns([2, 1], gap="medium")
     with left:

@@ -125,7 +125,9 @@ def _vectors(model: Model, found: Output) -> None:
         words = f"This model has no final norm: the vector, of length {length:.2f}, is read as it is."
     plot(coloured(vector_bars, vectors), key="logits-vectors", alt=words, height=130 * len(vectors) + 30)
     st.caption(words)
-    st.markdown(r"$z = \mathrm{LayerNorm}(x)\,W_U + b_U$" if normed else r"$z = x\,W_U + b_U$")
+    st.markdown(
+        rf"$z = \mathrm{{{model.config.model.kind_of_norm.title}}}(x)\,W_U + b_U$" if normed else r"$z = x\,W_U + b_U$"
+    )
     d, v = ("d_model", model.config.model.d_model), ("d_vocab", len(model.task.vocabulary))
     draw_code(
         (Shape("x", (d,)), Shape("W_U", (d, v)), Shape("logits", (v,))),

@@ -1,4 +1,4 @@
-"""What is measured inside a block: heads side by side, LayerNorm, hidden units; cached."""
+"""What is measured inside a block: heads side by side, norms, hidden units; cached."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _untrained_wide() -> Transformer:
 
 @cached(64)
 def normed(model: Model, question: Question, path: str, place: int) -> Normed:
-    """The LayerNorm of a sub-layer at one token. Raises ConfigError for a model without norms."""
+    """The norm of a sub-layer at one token. Raises ConfigError for a model without norms."""
     from transformer.analysis.stream.norms import normalise
 
     return normalise(model.transformer(), model.task, question, path, place, said=words_of(model, question))
@@ -79,7 +79,7 @@ def normed(model: Model, question: Question, path: str, place: int) -> Normed:
 
 @cached(64)
 def most_normed(model: Model, question: Question, paths: tuple[str, ...]) -> tuple[str, int]:
-    """The sub-layer and the token, its place counted from 0, that a LayerNorm changes most: see `most_changed`."""
+    """The sub-layer and the token, its place counted from 0, that a norm changes most: see `most_changed`."""
     from transformer.analysis.stream.norms import most_changed
 
     return most_changed(model.transformer(), model.task, question, paths, said=words_of(model, question))
@@ -107,26 +107,27 @@ def firing(model: Model, block: str) -> Firing:
 # --- gradients of untrained models
 
 
-def small(norm: str, n_layers: int) -> RunConfig:
+def small(norm: str, kind: str, n_layers: int) -> RunConfig:
     """A narrow model of many layers whose norms stand here or there; all else is the same, and so is the seed."""
-    return RunConfig(
-        task=TaskConfig(length=4), model=ModelConfig(n_layers=n_layers, n_heads=2, d_model=32, d_ff=64, norm=norm)
-    )
+    shape = ModelConfig(n_layers=n_layers, n_heads=2, d_model=32, d_ff=64, norm=norm, norm_kind=kind)
+    return RunConfig(task=TaskConfig(length=4), model=shape)
 
 
 @cached(4)
-def gradients(depths: tuple[int, ...]) -> Future[dict[tuple[str, int], np.ndarray]]:
-    """The gradient of each layer before training, float [layer], by norm and depth; it is measured behind the page."""
-    return background.MEASUREMENTS.submit(_gradients, depths)
+def gradients(depths: tuple[int, ...], kind: str) -> Future[dict[tuple[str, int], np.ndarray]]:
+    """The gradient of each layer before training, float [layer], by the norm's place and depth, of norms of one kind.
+
+    It is measured behind the page."""
+    return background.MEASUREMENTS.submit(_gradients, depths, kind)
 
 
-def _gradients(depths: tuple[int, ...]) -> dict[tuple[str, int], np.ndarray]:
+def _gradients(depths: tuple[int, ...], kind: str) -> dict[tuple[str, int], np.ndarray]:
     from transformer.analysis.stream.depth import look_down
 
     found = {}
     for norm in NORMS:
         for depth in depths:
-            config = small(norm, depth)
+            config = small(norm, kind, depth)
             found[norm, depth] = look_down(_built(config), config.build_task()).gradient
     return found
 

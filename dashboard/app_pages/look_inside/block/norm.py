@@ -1,4 +1,4 @@
-"""LayerNorm by the numbers: one token's vector before and after, where the norm stands, and what that does in depth."""
+"""A norm by the numbers: one token's vector before and after, where the norm stands, and what that does in depth."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from transformer.analysis.machine import plan
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.norms import Normed
+    from transformer.config import ModelConfig
+    from transformer.norms import Norm
 
 
 BLOCK = "transformer.blocks:Block.forward"
@@ -46,11 +48,11 @@ MARKS = {
 }
 """What marks the line of a block that takes the norm of a sub-layer."""
 FORMULAS = {
-    "pre": r"x \leftarrow x + f(\mathrm{LN}(x))",
-    "post": r"x \leftarrow \mathrm{LN}(x + f(x))",
+    "pre": r"x \leftarrow x + f(\mathrm{NORM}(x))",
+    "post": r"x \leftarrow \mathrm{NORM}(x + f(x))",
     "none": r"x \leftarrow x + f(x)",
 }
-FORMULA = r"\mathrm{LN}(x)_i = g_i\,\frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b_i"
+"""By where the norm stands; NORM is its sign."""
 LARGER = 1.5
 """A gradient more than this many times another is called larger."""
 
@@ -61,26 +63,24 @@ def answer(model: Model) -> str:
     if config.norm == "none":
         st.info(
             f"{plain(model.name)} was built without norms: each sub-layer reads the residual stream as it is. Choose "
-            "another model in the sidebar to see a LayerNorm at work.",
+            "another model in the sidebar to see a norm at work.",
             icon=":material/equalizer:",
         )
-        title = f"{model.name} has no LayerNorm: each sub-layer reads the stream as it is."
+        title = f"{model.name} has no norm: each sub-layer reads the stream as it is."
     else:
         question = session.question(model)
         paths = tuple(f"{block}.{name}" for block in plan.blocks(config) for name in sublayers_of(config, block))
         most = measured.most_normed(model, question, paths)
-        place = pick_place(model, label="LayerNorm of", first=most)
+        place = pick_place(model, label=f"{config.kind_of_norm.title} of", first=most)
         found = measured.normed(model, question, place.path, place.place)
-        draw_words(FORMULA, plain(_opens(model, *most)))
+        draw_words(config.kind_of_norm.formula, plain(_opens(model, *most)))
         left, right = st.container(key="stacked-norm").columns([1.7, 1], gap="medium")
         with left:
-            _panels(found, place)
+            _panels(found, place, config.kind_of_norm)
         with right:
-            _steps(found, config.norm, place.sublayer)
-        title = (
-            f"LayerNorm subtracts the mean {signed(found.mean)} from {place.token} and divides by {found.spread:.2f}."
-        )
-    _where(config.norm, config.residual)
+            _steps(found, config, place.sublayer)
+        title = headline(found, place.token, config.kind_of_norm)
+    _where(config)
     _depth(model)
     return title
 
@@ -88,69 +88,106 @@ def answer(model: Model) -> str:
 # --- one token's vector
 
 
-def _sentence(found: Normed, place: Place) -> str:
-    """Mean and spread of one token's numbers, before and after."""
+def headline(found: Normed, token: str, kind: Norm) -> str:
+    """What the norm takes off a token's numbers, and by what it divides them."""
+    if kind.centres:
+        return f"{kind.title} subtracts the mean {signed(found.mean)} from {token} and divides by {found.divisor:.2f}."
+    return f"{kind.title} divides the numbers of {token} by {found.divisor:.2f}, their {kind.size_name}."
+
+
+def _sentence(found: Normed, place: Place, kind: Norm) -> str:
+    """Mean and size of one token's numbers, before and after."""
+    if not kind.centres:
+        divided, after = (np.sqrt(np.square(each, dtype=np.float64).mean()) for each in (found.standard, found.after))
+        return (
+            f"{place.token}: before, the {kind.size_name} is {found.size:.2f}. Divided: {divided:.2f}. After the gain"
+            f"{' and the shift' * kind.shifts}: {after:.2f}."
+        )
     return (
-        f"{place.token}: before, the mean is {signed(found.mean)} and the spread {found.spread:.2f}. Centred and "
-        f"divided: {signed(found.standard.mean())} and {found.standard.std():.2f}. After gain and shift: "
+        f"{place.token}: before, the mean is {signed(found.mean)} and the {kind.size_name} {found.size:.2f}. Centred "
+        f"and divided: {signed(found.standard.mean())} and {found.standard.std():.2f}. After gain"
+        f"{' and shift' * kind.shifts}: "
         f"{signed(found.after.mean(dtype=np.float64))} and {found.after.std(dtype=np.float64):.2f}."
     )
 
 
 def _opens(model: Model, path: str, place: int) -> str:
-    """Why the page opens at this sub-layer and token, its place counted from 0: LayerNorm changes it most."""
+    """Why the page opens at this sub-layer and token, its place counted from 0: the norm changes it most."""
     block, _, sublayer = path.rpartition(".")
     config = model.config.model
     tokens = tokens_before(config, model.sample(session.question(model)), block)
+    kind = config.kind_of_norm
+    why = (
+        f"Its numbers are farthest from mean 0 and {kind.size_name} 1."
+        if kind.centres
+        else f"Its {kind.size_name} is farthest from 1."
+    )
     return (
-        f"The page opens where LayerNorm has most to do: {Place(block, place, tokens).token}, "
-        f"{SUBLAYERS[sublayer].lower()} of {block_name(config, block)}. Its numbers are farthest from mean 0 and "
-        "spread 1."
+        f"The page opens where {kind.title} has most to do: {Place(block, place, tokens).token}, "
+        f"{SUBLAYERS[sublayer].lower()} of {block_name(config, block)}. {why}"
     )
 
 
-def _panels(found: Normed, place: Place) -> None:
-    figure = coloured(norm_panels, found.before, found.before - found.mean, found.standard, found.after)
-    plot(figure, key="norm", alt=_sentence(found, place), height=330)
-    st.caption(
-        "Dashed: the mean μ. Band: one spread σ to either side. Panels side by side have one scale; from 2 to 3 the "
-        "scale changes."
+def steps_of(found: Normed, kind: Norm) -> dict[str, np.ndarray]:
+    """The numbers after each step of the norm, by what was done."""
+    centred = {"− mean": found.centred} if kind.centres else {}
+    divided = {f"÷ {kind.size_short}": found.standard}
+    return {"before": found.before} | centred | divided | {f"× gain{' + shift' * kind.shifts}": found.after}
+
+
+def _panels(found: Normed, place: Place, kind: Norm) -> None:
+    steps = steps_of(found, kind)
+    figure = coloured(norm_panels, steps, centres=kind.centres)
+    plot(figure, key="norm", alt=_sentence(found, place, kind), height=330)
+    drawn = (
+        f"Dashed: the mean μ. Band: one {kind.size_name} {kind.size_sign} to either side."
+        if kind.centres
+        else f"Dashed: 0. Band: one {kind.size_name} ({kind.size_sign}) to either side."
     )
+    above = len(steps) - 2
+    st.caption(f"{drawn} Panels side by side have one scale; from {above} to {above + 1} the scale changes.")
 
 
 def _farthest(found: Normed) -> int:
-    """The dimension that is farthest from the mean."""
-    return int(np.abs(found.before - found.mean).argmax())
+    """The dimension that is farthest from the mean, or from 0 where no mean is taken off."""
+    return int(np.abs(found.centred).argmax())
 
 
-def _one(found: Normed) -> str:
+def _one(found: Normed, kind: Norm) -> str:
     """The norm of one number, as a sentence with a formula: what it takes off, and by what it divides."""
-    i, spread = _farthest(found), np.sqrt(found.spread**2 + found.epsilon)
-    less = f"{found.before[i]:.4f} {'-' if found.mean >= 0 else '+'} {abs(found.mean):.4f}"
+    i = _farthest(found)
+    mean = f" {'-' if found.mean >= 0 else '+'} {abs(found.mean):.4f}" if kind.centres else ""
     return (
-        f"In dimension {i}, the one farthest from the mean: "
-        rf"$\displaystyle \frac{{{less}}}{{{spread:.4f}}} = {found.standard[i]:.4f}$"
+        f"In dimension {i}, the one farthest from {'the mean' if kind.centres else '0'}: "
+        rf"$\displaystyle \frac{{{found.before[i]:.4f}{mean}}}{{{found.divisor:.4f}}} = {found.standard[i]:.4f}$"
     )
 
 
-def _steps(found: Normed, norm: str, name: str) -> None:
-    i, d = _farthest(found), len(found.before)
-    st.markdown(_one(found))
+def _steps(found: Normed, config: ModelConfig, name: str) -> None:
+    i, d, kind, norm = _farthest(found), len(found.before), config.kind_of_norm, config.norm
+    st.markdown(_one(found, kind))
     rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
-    st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}")
-    st.markdown(rf"$\sigma = \sqrt{{\frac1d\sum_i (x_i-\mu)^2}} = {found.spread:.4f}$")
+    st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}" if kind.centres else rest)
+    st.markdown(rf"${kind.size_formula} = {found.size:.4f}$")
+    shifted = "" if found.shift is None else f", plus the shift {signed(found.shift[i], 4)},"
     st.markdown(
-        f"In dimension {i}, {signed(found.standard[i], 4)} times the gain {signed(found.gain[i], 4)}, plus the shift "
-        f"{signed(found.shift[i], 4)}, is {signed(found.after[i], 4)}."
+        f"In dimension {i}, {signed(found.standard[i], 4)} times the gain {signed(found.gain[i], 4)}{shifted} is "
+        f"{signed(found.after[i], 4)}."
     )
     read = "the residual stream" if norm == "pre" else "the sum of the stream and what the sub-layer wrote"
+    measured_on = f"Mean and {kind.size_name} are" if kind.centres else f"The {kind.size_name} is"
+    learned = (
+        "Gain and shift are learned, one of each per dimension."
+        if kind.shifts
+        else "The gain is learned, one number per dimension; there is no shift."
+    )
     st.caption(
-        f"x is {read}. Mean and spread are taken over the {d} numbers of this one token; no other token matters. Gain "
-        "and shift are learned, one of each per dimension."
+        f"x is {read}. {measured_on} taken over the {d} numbers of this one token; no other token matters. {learned}"
     )
     stream = (("d_model", d),)
+    shift = (Shape("shift", stream),) if kind.shifts else ()
     draw_code(
-        (Shape("x", stream), Shape("gain", stream), Shape("shift", stream), Shape("LN(x)", stream)),
+        (Shape("x", stream), Shape("gain", stream), *shift, Shape(f"{kind.sign}(x)", stream)),
         (BLOCK, MARKS[norm, name]),
     )
 
@@ -165,7 +202,7 @@ def _power(value: float) -> str:
 # --- where it stands
 
 
-def _where(own: str, residual: bool) -> None:
+def _where(config: ModelConfig) -> None:
     st.subheader("Where the norm stands", anchor=False)
     columns = st.columns(3, gap="medium")
     words = {
@@ -177,11 +214,11 @@ def _where(own: str, residual: bool) -> None:
     }
     for column, norm in zip(columns, NORMS, strict=True):
         with column, st.container(border=True):
-            mark = " (this model)" if norm == own else ""
+            mark = " (this model)" if norm == config.norm else ""
             st.markdown(f"**{NORMS[norm][0].upper()}{NORMS[norm][1:]}{mark}**")
-            st.markdown(f"$\\displaystyle {FORMULAS[norm]}$")
+            st.markdown(f"$\\displaystyle {FORMULAS[norm].replace('NORM', config.kind_of_norm.sign)}$")
             st.caption(words[norm])
-    if not residual:
+    if not config.residual:
         st.caption("This model has no residual connections: in its blocks the term x + is left out.")
 
 
@@ -189,10 +226,13 @@ def _depth(model: Model) -> None:
     """The gradient that reaches each layer of untrained models, by norm."""
     st.markdown("**The gradient** that reaches each layer before training")
     depth = bound_choice(st.segmented_control, "Layers", "norm_layers", list(DEPTHS), DEPTHS[-1])
-    found = waiting.ready(measured.gradients(DEPTHS), "Untrained models of 2 to 12 layers are measured …")
+    kind = model.config.model.kind_of_norm.title
+    found = waiting.ready(
+        measured.gradients(DEPTHS, model.config.model.norm_kind), "Untrained models of 2 to 12 layers are measured …"
+    )
     if found is None:
         return
-    makers = [Maker(f"untrained, {depth} layers, pre-norm, post-norm and no norm", 0)]
+    makers = [Maker(f"untrained, {depth} layers, pre-norm, post-norm ({kind}) and no norm", 0)]
     left, right = st.container(key="stacked-depth").columns(2, gap="large")
     ratios = {norm: [float(found[norm, each][0] / found[norm, each][-1]) for each in DEPTHS] for norm in NORMS}
     at = DEPTHS.index(depth)
@@ -207,7 +247,7 @@ def _depth(model: Model) -> None:
         much = float(found["post", depth][-1] / found["pre", depth][-1])
         warm = (
             f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm. Xiong et al. "
-            "(2020) give this as the reason why post-norm needs a warm-up."
+            "(2020) give this, for LayerNorm, as the reason why post-norm needs a warm-up."
         )
         st.caption(f"{said}.{warm if much > LARGER else ''}")
     with right:
@@ -217,6 +257,6 @@ def _depth(model: Model) -> None:
         said = f"At {depth} layers, the first layer's gradient divided by the last layer's is {one}, {two}, {three}."
         plot(figure, key="norm-ratios", alt=said, height=290, makers=makers)
         st.caption(
-            f"{said} Small models (d_model {measured.small('pre', 2).model.d_model}), weights of one seed, on 64 fresh "
-            "sequences."
+            f"{said} Small models (d_model {measured.small('pre', 'layer', 2).model.d_model}) with {kind}, weights of "
+            "one seed, on 64 fresh sequences."
         )

@@ -150,7 +150,13 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
             "**Buffer**: it belongs to the model and moves to the GPU with it, and has no gradient. Here: "
             f"{here if buffers else 'none.'}"
         )
-        st.markdown("**Neither**: plain settings, as the dropout rate, the number of heads and the ε of LayerNorm.")
+        shape = model.config.model
+        rest = (
+            " and the number of heads"
+            if shape.norm == "none"
+            else f", the number of heads and the ε of {shape.kind_of_norm.title}"
+        )
+        st.markdown(f"**Neither**: plain settings, as the dropout rate{rest}.")
     with positions:
         st.markdown(_positions(model, found))
         if buffers:  # a recurrent network that is watched has none

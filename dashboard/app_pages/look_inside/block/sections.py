@@ -16,8 +16,9 @@ class Part:
     name: str
     """In the link, as "norm"."""
     title: str
-    """On its button."""
+    """On its button; {norm} stands for the model's norm."""
     question: str
+    """{norm} stands for the model's norm here too."""
     answer: Callable[[Model], str]
     code: tuple[str, ...]
     """Paths of the functions that "show the code" prints."""
@@ -37,11 +38,12 @@ PARTS: tuple[Part, ...] = (
     ),
     Part(
         "norm",
-        "LayerNorm",
-        "What does LayerNorm do to one token's numbers, and where does it stand?",
+        "{norm}",
+        "What does {norm} do to one token's numbers, and where does it stand?",
         norm.answer,
         (
             "transformer.blocks.Norms",
+            "transformer.normalisation.Normalisation",
             "transformer.blocks.Block.forward",
             "transformer.analysis.stream.norms.normalise",
             "transformer.analysis.stream.depth.look_down",

@@ -15,6 +15,7 @@ from dashboard.models.model import Model
 from dashboard.parts.widgets import told
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
+from transformer.config import ModelConfig
 from transformer.tasks import Task
 
 HEIGHT = 360
@@ -89,7 +90,7 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
                 words,
                 lambda t, y: f"looking at '{names[t]}' adds {ov[t, y]:.2f} to the logit of '{names[y]}'",
             )
-    st.caption(_shown(len(tokens), model.task) + caveat(found.normed, found.layer))
+    st.caption(_shown(len(tokens), model.task) + caveat(model.config.model, found.layer))
 
 
 def tokens_to_show(task: Task, question: np.ndarray) -> tuple[int, ...]:
@@ -159,11 +160,15 @@ def copy_sentence(ov: np.ndarray, tokens: Sequence[int], symbols: int) -> str:
     return f"For {copied} of {many} symbols, looking at one raises its own logit most{verdict}."
 
 
-def caveat(normed: bool, layer: int) -> str:
+def caveat(config: ModelConfig, layer: int) -> str:
     """What the circuits leave out."""
     said = "These matrices are products of weights alone: the direct path from the embeddings, without biases."
-    if normed:
-        said += " The division in LayerNorm is left out too, so compare the numbers with each other, not with scores."
+    if config.norm != "none":
+        name = config.kind_of_norm.title
+        kept = f"Centring and gain of each {name}" if config.kind_of_norm.centres else f"The gain of each {name}"
+        said += f" The division in {name} is left out too, so compare the numbers with each other, not with scores."
+        if config.norm == "post":
+            said += f" {kept} on that path {'are' if config.kind_of_norm.centres else 'is'} kept."
     if layer:
         said += f" Layers before layer {layer} also write into the stream. What this head reads of them is not shown."
     return f"{said} (Elhage et al., 2021.)"

@@ -273,7 +273,7 @@ def _add(inside: Inside, key: int) -> str:
     i = int(np.abs(inside.written).argmax())
     parts = (inside.before, inside.written, inside.others, inside.output_bias, inside.after)
     before, head, others, bias, after = (_component(part[i]) for part in parts)
-    follows = " A LayerNorm follows." if inside.normed else ""
+    follows = f" {inside.norm_behind} follows." if inside.norm_behind else ""
     if not inside.residual:
         return (
             f"In dimension {i} this head writes {head}, the other heads {others}, and the bias b_O, which is no "

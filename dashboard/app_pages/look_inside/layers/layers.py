@@ -54,11 +54,15 @@ with told():
 st.header("Who wrote the answer", anchor=False)
 with told():
     lens.writers(model, question, reading)
+    scale = (
+        f"The scale of each {model.config.model.kind_of_norm.title} is kept from this pass, so the"
+        if model.config.model.norm != "none"
+        else "The"
+    )
     st.caption(
         "A cell is what one head or feed-forward layer adds to the logit of the right token, compared with the "
-        "mean over "
-        "all tokens. The scale of each LayerNorm is kept from this pass, so the parts, the embedding and the biases "
-        "add up exactly. What a part causes through later parts counts as theirs."
+        f"mean over all tokens. {scale} parts, the embedding and the biases add up exactly. What a part causes "
+        "through later parts counts as theirs."
     )
 show_code(
     "transformer.analysis.stream.lens.logit_lens",

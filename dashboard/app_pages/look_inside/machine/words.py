@@ -60,8 +60,7 @@ SENTENCES = {
     "block without": "One block: {parts}. It has no residual connections.{order}",
     "memory": "What the encoder made of each source token: {n} vectors of {d}. Cross-attention makes keys and values "
     "of them.",
-    "norm": "LayerNorm takes each vector by itself. It takes off the mean, divides by the spread, then scales and "
-    "shifts by 2 × {d} learned numbers.",
+    "norm": "{norm} takes each vector by itself. It {normalises} by {normed_by} learned numbers.",
     "stream": "One vector of {d} numbers for each token. Every part reads it.",
     "head": "Head {short} makes query, key and value from the same stream. Its output has {width} numbers for each "
     "token.",
@@ -121,6 +120,9 @@ def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
         parts=f"{attention} with {config.n_heads} head{plural}{' and a feed-forward layer' if config.d_ff else ''}",
         order=ORDERED.get(config.positions, "") if not config.recurrent else "",
         short=_short(box.name) if box.kind == "head" else "",
+        norm=config.kind_of_norm.title,
+        normalises=config.kind_of_norm.description,
+        normed_by=f"{'2 × ' * config.kind_of_norm.shifts}{config.d_model}",
     )
 
 

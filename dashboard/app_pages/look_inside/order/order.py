@@ -12,10 +12,11 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import heads as model_heads
 from dashboard.parts import claims, waiting
 from dashboard.parts.heads import focused
-from dashboard.parts.prose import show_code
+from dashboard.parts.prose import plain, sentence, show_code
 from dashboard.parts.widgets import pick_head
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
+from transformer.analysis.assumptions import NotCovered
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.heads.score_terms import TERMS, Shares, splittable
@@ -26,7 +27,12 @@ model = session.chosen()
 task, question = model.task, session.question(model)
 yard = yardstick(model, len(question) if len(question) in task.lengths else task.length)
 encoding = model.config.model.positions
-heads = list(splittable(model.transformer()))
+heads, shares, fault = list[Head](), None, ""
+try:
+    heads = list(splittable(model.transformer()))
+    shares = model_heads.shares(model) if heads else None
+except NotCovered as error:
+    fault = sentence(plain(str(error)))
 several = len({head.kind for head in heads}) > 1
 
 
@@ -74,8 +80,11 @@ def maps(head: Head) -> None:
     )
     figure = coloured(term_heatmaps, apart, TERMS, split.mask, split.queries, split.keys)
     plot(figure, key="order-terms", alt=f"{words}.", height=600)
+    kind = model.config.model.kind_of_norm
     norm = (
-        " LayerNorm divides by the spread that it has in this forward pass." if model.config.model.norm == "pre" else ""
+        f" {kind.title} divides by the {kind.size_name} that it has in this forward pass."
+        if model.config.model.norm == "pre"
+        else ""
     )
     st.caption(
         f"{words}. The query’s part is named first. Softmax ignores what all keys of a row have in common, so "
@@ -124,10 +133,9 @@ def bars(shares: Shares, index: int) -> None:
     )
 
 
-def terms() -> None:
+def terms(shares: Shares) -> None:
     """The four terms, the patterns, the shares; and the title."""
     title = st.container()
-    shares = model_heads.shares(model)
     index = pick(shares)
     head = heads[index]
     title.title(headline(head, shares.share[index]), anchor=False)
@@ -147,14 +155,15 @@ def without_terms() -> None:
         return
     st.title(displaced.without(yard), anchor=False)
     st.info(
-        "Rotary positions are not added to the tokens: they turn queries and keys. Each score mixes content and "
+        fault
+        or "Rotary positions are not added to the tokens: they turn queries and keys. Each score mixes content and "
         "distance "
         "in one product, so there are no four terms to show."
     )
 
 
-if heads:
-    terms()
+if shares is not None:
+    terms(shares)
 else:
     without_terms()
 if encoding != "none":

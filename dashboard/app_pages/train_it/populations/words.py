@@ -24,6 +24,7 @@ from transformer.experiments.populations.statistics import (
 from transformer.experiments.populations.table import Row
 from transformer.experiments.populations.words import outcome
 from transformer.foundation.words import counted, listed
+from transformer.norms import NORMS
 from transformer.training.library import WORDS
 
 COUNTED = {"n_heads": "head", "n_layers": "layer"}
@@ -54,6 +55,8 @@ def capital(text: str) -> str:
 
 def value_name(name: str, value: Value) -> str:
     """One of its values."""
+    if name == "norm_kind":
+        return NORMS[shown(value)].title
     return encoding_name(shown(value)) if name == "positions" else shown(value)
 
 
@@ -61,6 +64,8 @@ def noun(name: str, value: Value) -> str:
     """A setting with its value: "learned positions", "4 heads", "learning rate 0.005"."""
     if name == "positions":
         return f"{'no' if value == 'none' else value_name(name, value)} positions"
+    if name == "norm_kind":
+        return value_name(name, value)
     if name in COUNTED and isinstance(value, int):
         return counted(value, COUNTED[name])
     return f"{setting_name(name)} {value_name(name, value)}"

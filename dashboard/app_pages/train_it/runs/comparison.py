@@ -190,6 +190,7 @@ def _value(config: RunConfig, word: str) -> Label:
         "heads": f"{model.n_heads} head{'s' * (model.n_heads > 1)}",
         "layers": f"{model.n_layers} layer{'s' * (model.n_layers > 1)}",
         "positions": f"{model.positions.replace('alibi', 'ALiBi')} positions",
+        "kind of norm": model.kind_of_norm.title,
         "seed": f"seed {config.training.seed}",
         "length": f"length {config.task.length}",
         "d_model": f"d_model {model.d_model}",

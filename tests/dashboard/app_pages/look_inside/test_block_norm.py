@@ -6,17 +6,19 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from dashboard.app_pages.look_inside.block import measured, norm
-from dashboard.app_pages.look_inside.block.figures.norm import STEPS, norm_panels
+from dashboard.app_pages.look_inside.block.figures.norm import norm_panels
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
 from tests.kit.heads_by_hand import double, normed
-from tests.kit.pages import PI, array, figures, link, network, open_page, sample, trace
+from tests.kit.pages import PI, array, figures, link, network, open_page, sample, shown, trace, words
 from tests.kit.waiting import PATIENCE
 from transformer import observe
 
 DEPTHS = (2, 3)
+STEPS = ("before", "− mean", "÷ spread", "× gain + shift")
 CASES = {
     "reverse": ("reverse", "decoder.1", "self_attention", "resid_pre", 11),
     "feed-forward": ("reverse", "decoder.0", "feed_forward", "resid_mid", 4),
@@ -31,7 +33,7 @@ CASES = {
 def _shallow(monkeypatch):
     """Two depths, measured before a page is opened."""
     monkeypatch.setattr(norm, "DEPTHS", DEPTHS)
-    measured.gradients(DEPTHS).result(PATIENCE)
+    measured.gradients(DEPTHS, "layer").result(PATIENCE)
 
 
 def pass_of(run):
@@ -120,7 +122,7 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
     rng = np.random.default_rng(0)
     x = 3 + 7 * rng.normal(size=32)
     panels = [x, x - x.mean(), (x - x.mean()) / x.std(), 0.01 * x]
-    figure = norm_panels(*panels)
+    figure = norm_panels(dict(zip(STEPS, panels, strict=True)), centres=True)
     layout = figure.layout
     axes = [layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4]
     for drawn, axis, values in zip(figure.data, axes, panels, strict=True):
@@ -149,9 +151,70 @@ def test_a_post_norm_model_normalises_the_sum(residual, alone):
     assert gone != residual
 
 
+RMS_STEPS = ("before", "÷ RMS", "× gain")
+
+
+@pytest.mark.parametrize("place", ["pre", "post"])
+def test_an_rms_norm_is_shown_as_what_it_is(place, alone):
+    """No mean is taken off and nothing is added: neither in the panels, nor in the formulas, nor in the words."""
+    measured.gradients(DEPTHS, "rms").result(PATIENCE)
+    model, config = alone({"length": 4}, norm=place, norm_kind="rms", d_ff=0)
+    tokens = torch.from_numpy(config.build_task().encode([np.array([3, 1, 4, 1])]).tokens)
+    app = open_page("block", run="one", part="norm", block="decoder.1", query="2", input="3 1 4 1")
+    seen = observe(model, tokens)
+    x = double(seen["decoder.1.resid_pre"] + (place == "post") * seen["decoder.1.self_attention.out"])[0, 1]
+    rms = np.sqrt((x**2).mean())
+    drawn = figures(app)["norm"]
+    assert [each["name"] for each in drawn["data"]] == list(RMS_STEPS)
+    for bars, values in zip(drawn["data"], (x, x / rms, x / rms), strict=True):  # gain 1 before training
+        np.testing.assert_allclose(array(bars["y"]), values, atol=1e-4)
+    headings = [re.sub("<.*?>", "", each["text"]) for each in drawn["layout"]["annotations"]]
+    numbers = [
+        f"{number} {step}  RMS = {size:.2f}"
+        for number, step, size in zip((1, 2, 3), RMS_STEPS, (rms, 1, 1), strict=True)
+    ]
+    assert headings == numbers
+    lines = [line["y0"] for line in drawn["layout"]["shapes"] if line["type"] == "line"]
+    assert lines == [0, 0, 0]
+    title = shown(app.title[0].value)
+    assert title == f"RMSNorm divides the numbers of '1' at 2 by {rms:.2f}, their root mean square."
+    text = words(app)
+    for right in (
+        r"\mathrm{RMSNorm}(x)_i",
+        f"= {rms:.4f}",
+        "there is no shift",
+        "Small models (d_model 32) with RMSNorm",
+    ):
+        assert right in text, right
+    for wrong in (r"\mu", r"\sigma", r"\mathrm{LN}", "the mean", "spread", "plus the shift", "subtracts"):
+        assert wrong not in text, wrong
+    assert "LayerNorm" not in text.replace("for LayerNorm, as the reason", "")
+
+
+@pytest.mark.parametrize(("kind", "named"), [("layer", "LayerNorm"), ("rms", "RMSNorm")])
+@pytest.mark.parametrize("place", ["pre", "post"])
+def test_every_page_of_a_model_calls_its_norm_by_its_name(place, kind, named, alone):
+    alone({"length": 4}, norm=place, norm_kind=kind, n_layers=1)
+    views = {
+        "inside": [{}, {"operation": "add"}],
+        "layers": [{}],
+        "order": [{}],
+        "block": [{"part": part} for part in ("heads", "logits", "parameters")],
+        "machine": [{"zoom": "head", "head": "decoder.0.self_attention.0"}],
+    }
+    read = {page: " ".join(words(open_page(page, run="one", **query)) for query in views[page]) for page in views}
+    other = "LayerNorm" if kind == "rms" else "RMSNorm"
+    assert not [page for page, text in read.items() if other in text]
+    said = {"inside", "layers", "block"} | ({"order", "machine"} if place == "pre" else set())
+    assert {page for page, text in read.items() if named in text} >= said
+    kept = {"LayerNorm": "Centring and gain of each LayerNorm on that path are kept."}
+    kept["RMSNorm"] = "The gain of each RMSNorm on that path is kept."
+    assert (kept[named] in read["inside"]) == (place == "post")
+
+
 def test_a_model_without_norms_says_so_and_still_shows_where_norms_stand():
     app = open_page("block", run="compiled", part="norm")
-    assert app.title[0].value == "compiled has no LayerNorm: each sub-layer reads the stream as it is."
+    assert app.title[0].value == "compiled has no norm: each sub-layer reads the stream as it is."
     assert "norm" not in figures(app)
     assert "**No norm (this model)**" in [each.value for each in app.markdown]
     assert {"norm-gradients", "norm-ratios"} <= set(figures(app))
@@ -159,13 +222,13 @@ def test_a_model_without_norms_says_so_and_still_shows_where_norms_stand():
 
 def test_the_gradients_of_models_that_differ_in_their_norm_are_drawn_and_divided():
     app = open_page("block", run="compiled", part="norm")
-    gradients = measured.gradients(DEPTHS).result(PATIENCE)
+    gradients = measured.gradients(DEPTHS, "layer").result(PATIENCE)
     ratios = {each: layers[0] / layers[-1] for each, layers in gradients.items()}
-    for name, words in measured.NORMS.items():
-        assert [measured.small(name, depth).model.norm for depth in DEPTHS] == [name] * 2
-        drawn = trace(app, "norm-gradients", words)["y"]
+    for name, called in measured.NORMS.items():
+        assert [measured.small(name, "layer", depth).model.norm for depth in DEPTHS] == [name] * 2
+        drawn = trace(app, "norm-gradients", called)["y"]
         np.testing.assert_allclose(array(drawn), gradients[name, DEPTHS[-1]], rtol=1e-3)
-        drawn = trace(app, "norm-ratios", words)
+        drawn = trace(app, "norm-ratios", called)
         np.testing.assert_allclose(array(drawn["y"]), [ratios[name, depth] for depth in DEPTHS], rtol=1e-3)
         assert list(drawn["x"]) == list(DEPTHS)
     said = next(each.value for each in app.caption if "divided by the last layer's" in each.value)

@@ -6,17 +6,45 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kit.heads_by_hand import CROSS, SELF, double, random_model
+from tests.kit.heads_by_hand import CROSS, SELF, double, mapped, random_model
 from transformer import compiled_reverser, observe
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.circuits import circuits
+from transformer.analysis.stream.attribution import direct_logits
 from transformer.edits.heads.zero import AblateHead
 from transformer.model import Transformer
+from transformer.norms import NORMS
 
 
-def centred(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
-    """What of a LayerNorm is linear."""
-    return (x - x.mean()) * double(norm.weight) if isinstance(norm, torch.nn.LayerNorm) else x
+def on_the_way(x: np.ndarray, model: Transformer, names: list[str]) -> np.ndarray:
+    """A vector past these norms, each by its weights alone; of a norm that does not stand there, unchanged."""
+    for name in names:
+        x = mapped(x, model.get_submodule(name))
+    return x
+
+
+STRAIGHT = {
+    "decoder.1.self_attention": (
+        [f"decoder.0.{norm}.after" for norm in ("around_self", "around_feed_forward")]
+        + ["decoder.1.around_self.before"],
+        None,
+        ["decoder.1.around_self.after", "decoder.1.around_feed_forward.after", "final_norm"],
+    ),
+    "encoder.1.self_attention": (
+        [f"encoder.0.{norm}.after" for norm in ("around_self", "around_feed_forward")]
+        + ["encoder.1.around_self.before"],
+        None,
+        ["encoder.1.around_self.after", "encoder.1.around_feed_forward.after", "final_norm"],
+    ),
+    CROSS: (
+        [f"decoder.0.around_{part}.after" for part in ("self", "cross", "feed_forward")]
+        + ["decoder.1.around_self.after", "decoder.1.around_cross.before"],
+        [f"encoder.{i}.around_{part}.after" for i in (0, 1) for part in ("self", "feed_forward")] + ["memory_norm"],
+        ["decoder.1.around_cross.after", "decoder.1.around_feed_forward.after", "final_norm"],
+    ),
+    "encoder.0.self_attention": (["encoder.0.around_self.before"], None, []),
+}
+"""The norms from the embedding to what asks, to what is asked where that is another, and from there to the logits."""
 
 
 def slices(model: Transformer, head: Head) -> dict[str, np.ndarray]:
@@ -26,6 +54,7 @@ def slices(model: Transformer, head: Head) -> dict[str, np.ndarray]:
     return weights | {"out": double(attention.out.weight)[:, rows]}
 
 
+@pytest.mark.parametrize("kind", ["layer", "rms"])
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
 @pytest.mark.parametrize(
     ("task", "site"),
@@ -36,37 +65,36 @@ def slices(model: Transformer, head: Head) -> dict[str, np.ndarray]:
         ("reverse-translate", "encoder.0.self_attention"),
     ],
 )
-def test_circuits_are_products_of_weights(task: str, site: str, norm: str) -> None:
-    model, config = random_model(task, norm=norm)
+def test_circuits_are_products_of_weights(task: str, site: str, norm: str, kind: str) -> None:
+    model, config = random_model(task, norm=norm, norm_kind=kind)
     head = Head(site, 1)
     found, weight = circuits(model, head), slices(model, head)
-    block = model.get_submodule(site.rpartition(".")[0])
-    asking = block.around_cross.before if site == CROSS else block.around_self.before
-    asked = model.memory_norm if site == CROSS else asking
+    to_query, to_key, to_logits = STRAIGHT[site]
+    to_key = to_key or to_query
     tokens = math.sqrt(8) * double(model.embedding.weight)[:-1]
     positions = double(model.positions.table)
 
     def fit(vectors: np.ndarray) -> list[list[float]]:
-        asks = [weight["query"] @ centred(v, asking) for v in vectors]
-        answers = [weight["key"] @ centred(v, asked) for v in vectors]
+        asks = [weight["query"] @ on_the_way(v, model, to_query) for v in vectors]
+        answers = [weight["key"] @ on_the_way(v, model, to_key) for v in vectors]
         return [[float(q @ k) / 2 for k in answers] for q in asks]  # √d_head = 2
 
     np.testing.assert_allclose(found.qk_tokens, fit(tokens), atol=1e-4)
     np.testing.assert_allclose(found.qk_positions, fit(positions), atol=1e-4)
     assert found.positions_from == "vectors"
-    assert (found.normed, found.layer) == (norm != "none", int(site.split(".")[1]))
+    assert found.layer == int(site.split(".")[1])
     if task == "reverse-translate" and site != CROSS:
         assert found.ov_tokens is None
         return
-    said = [weight["out"] @ weight["value"] @ centred(token, asked) for token in tokens]
-    logits = [double(model.unembedding.weight)[:-1] @ centred(each, model.final_norm) for each in said]
+    said = [weight["out"] @ weight["value"] @ on_the_way(token, model, to_key) for token in tokens]
+    logits = [double(model.unembedding.weight)[:-1] @ on_the_way(each, model, to_logits) for each in said]
     np.testing.assert_allclose(found.ov_tokens, logits, atol=1e-4)
     assert len(found.qk_tokens) == config.task.symbols + 1
 
 
 def bare(**model: object) -> Transformer:
     """One layer of attention and nothing else, no biases: its circuits are all that it does."""
-    network, _ = random_model("reverse", n_layers=1, d_ff=0, norm="none", **model)
+    network, _ = random_model("reverse", **{"n_layers": 1, "d_ff": 0, "norm": "none", **model})
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if name.endswith("bias"):
@@ -101,6 +129,20 @@ def test_silencing_a_head_takes_away_what_its_ov_circuit_says() -> None:
     whole, without = observe(model, TOKENS), observe(model, TOKENS, (AblateHead(f"{SELF}.z", 1),))
     expected = whole[f"{SELF}.pattern"][0, 1].numpy() @ circuits(model, Head(SELF, 1)).ov_tokens[TOKENS[0]]
     np.testing.assert_allclose((whole.logits - without.logits)[0, :, :-1].numpy(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", NORMS.names())
+def test_behind_a_norm_a_head_adds_what_its_circuit_says_over_what_the_norm_divides_by(kind: str) -> None:
+    """Post-norm: the sum of a pass, taken by hand, says by how much each place was divided."""
+    model = bare(positions="none", norm="post", norm_kind=kind)
+    seen = observe(model, TOKENS)
+    total = double(seen[f"{SELF.rpartition('.')[0]}.resid_pre"] + seen[f"{SELF}.out"])[0]
+    centred = total - total.mean(axis=1, keepdims=True) if kind == "layer" else total
+    divisor = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)
+    for head in (0, 1):
+        added = double(direct_logits(model, seen)[f"{SELF}.{head}"])[0, :, :-1] * divisor
+        says = circuits(model, Head(SELF, head)).ov_tokens[TOKENS[0]]
+        np.testing.assert_allclose(added, double(seen[f"{SELF}.pattern"])[0, head] @ says, atol=1e-4)
 
 
 def test_across_there_is_no_bias_and_no_turning() -> None:

@@ -38,7 +38,7 @@ def test_every_step_is_what_is_computed_by_hand(name: str) -> None:
             np.testing.assert_allclose(getattr(found, field), expected, atol=2e-5, err_msg=f"{field} of {head}")
         assert found.rotated == ("rotary" in name and site != CROSS)
         assert (found.bias is not None) == ("alibi" in name and site != CROSS)
-        assert found.normed == ("post-norm" in name)
+        assert found.norm_behind == ("LayerNorm" if "post-norm" in name else "")
         assert found.strongest == int(found.pattern.argmax())
 
 

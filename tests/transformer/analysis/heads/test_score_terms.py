@@ -11,6 +11,7 @@ from transformer.analysis.heads.score_terms import TERMS, measure_shares, split_
 from transformer.analysis.sample import observe_batch
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import Transformer, build
+from transformer.norms import NORMS
 
 RUNS = ("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate", "compiled")
 ENCODER = "encoder.0.self_attention"
@@ -57,11 +58,15 @@ def test_the_four_terms_are_those_worked_out_by_hand_and_sum_to_the_scores(run: 
         assert split.queries == split.keys == tuple(task.vocabulary[token] for token in read[0])
 
 
-@pytest.mark.parametrize("norm", ["pre", "post", "none"])
+@pytest.mark.parametrize(
+    ("norm", "kind"), [*((n, k) for n in ("pre", "post") for k in NORMS.names()), ("none", "layer")]
+)
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi"])
 @torch.no_grad()
-def test_in_double_precision_the_sum_is_exact_whatever_the_norm_and_the_biases(norm: str, positions: str) -> None:
-    model, config = made(norm=norm, positions=positions, d_ff=0)
+def test_in_double_precision_the_sum_is_exact_whatever_the_norm_and_the_biases(
+    norm: str, kind: str, positions: str
+) -> None:
+    model, config = made(norm=norm, norm_kind=kind, positions=positions, d_ff=0)
     model.double()
     batch = config.build_task().encode([np.array([3, 1, 4, 1, 5])])
     seen = observe_batch(model, batch)

@@ -1,1 +1,1 @@
-"""What is inside a block, as pictures: heads side by side, a LayerNorm, hidden units."""
+"""What is inside a block, as pictures: heads side by side, a norm, hidden units."""

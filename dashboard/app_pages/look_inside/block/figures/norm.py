@@ -1,6 +1,8 @@
-"""A token's vector on its way through a LayerNorm."""
+"""A token's vector on its way through a norm."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,36 +11,36 @@ from dashboard.figures.kit.lines import veil
 from dashboard.figures.kit.numbers import signed
 from dashboard.theme import LIGHT, Palette, template
 
-STEPS = ("before", "− mean", "÷ spread", "× gain + shift")
-"""What was done to the numbers of each panel, in this order."""
-ACROSS, DOWN = ((0.0, 0.47), (0.53, 1.0)), ((0.59, 1.0), (0.0, 0.41))
-"""From where to where the panels of a column and of a row reach, as shares of the width and the height."""
+ACROSS, WHOLE, DOWN = ((0.0, 0.47), (0.53, 1.0)), (0.0, 1.0), ((0.59, 1.0), (0.0, 0.41))
+"""From where to where the panels of a column, one alone in its row, and those of a row reach, as shares of the width
+and of the height."""
 
 
-def norm_panels(
-    before: np.ndarray, centred: np.ndarray, standard: np.ndarray, after: np.ndarray, *, palette: Palette = LIGHT
-) -> go.Figure:
-    """The numbers of one vector, float [d_model], four times: before, less the mean, divided by the spread, scaled and
-    shifted.
+def norm_panels(steps: Mapping[str, np.ndarray], *, centres: bool, palette: Palette = LIGHT) -> go.Figure:
+    """The numbers of one vector, float [d_model], after each step of a norm, by what was done: three of them or four.
 
-    The dashed line is the mean, the band goes one standard deviation to either side; both stand in words above. Two
-    panels side by side have one scale. The lower ones have a scale of their own, so that every panel can be read.
+    The last two, which are divided, stand below the others. Where the norm `centres`, the dashed line is the mean and
+    the band goes one standard deviation to either side; else the line is 0 and the band goes one root mean square to
+    either side. The numbers stand in words above. Two panels side by side have one scale. The lower ones have a scale
+    of their own, so that every panel can be read.
     """
-    vectors = (before, centred, standard, after)
-    colours = (palette.before, palette.before, palette.measured, palette.measured)
+    vectors, above = list(steps.values()), len(steps) - 2
     traces, shapes, words = [], [], []
     layout: dict[str, object] = {}
-    for i, (name, values) in enumerate(zip(STEPS, vectors, strict=True)):
+    for i, (name, values) in enumerate(steps.items()):
         n = "" if i == 0 else str(i + 1)
-        row, column = divmod(i, 2)
-        mean, spread = float(values.mean(dtype=np.float64)), float(values.std(dtype=np.float64))
+        row = int(i >= above)
+        column, beside = i - row * above, vectors[above:] if row else vectors[:above]
+        mean = float(values.mean(dtype=np.float64)) if centres else 0.0
+        spread = float(np.sqrt(np.square(values - mean, dtype=np.float64).mean()))
+        said = f"μ = {signed(mean)}, σ = {spread:.2f}" if centres else f"RMS = {spread:.2f}"
         traces.append(
             {
                 "type": "bar",
                 "y": values.astype(np.float32),
                 "xaxis": f"x{n}",
                 "yaxis": f"y{n}",
-                "marker": {"color": colours[i], "line": {"width": 0}},
+                "marker": {"color": palette.measured if row else palette.before, "line": {"width": 0}},
                 "hovertemplate": f"{name}, dimension %{{x}}: %{{y:.3f}}<extra></extra>",
                 "name": name,
             }
@@ -65,19 +67,18 @@ def norm_panels(
                 "y": 1,
                 "yref": f"y{n} domain",
                 "yanchor": "bottom",
-                "text": f"<b>{i + 1} {name}</b>  μ = {signed(mean)}, σ = {spread:.2f}",
+                "text": f"<b>{i + 1} {name}</b>  {said}",
                 "showarrow": False,
                 "bgcolor": veil(palette),
                 "font": {"size": 15},
             }
         )
-        beside = vectors[2 * row : 2 * row + 2]
         limit = 1.1 * max(float(np.abs(each).max(initial=0.0)) for each in beside) or 1.0
         layout[f"xaxis{n}"] = {
-            "domain": ACROSS[column],
+            "domain": ACROSS[column] if len(beside) > 1 else WHOLE,
             "anchor": f"y{n}",
             "showgrid": False,
-            "range": [-0.6, len(before) - 0.4],
+            "range": [-0.6, len(values) - 0.4],
             **({"title": {"text": "dimension"}} if row else {"showticklabels": False}),
         }
         layout[f"yaxis{n}"] = {"domain": DOWN[row], "anchor": f"x{n}", "nticks": 5, "range": [-limit, limit]}

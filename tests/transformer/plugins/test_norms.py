@@ -1,0 +1,167 @@
+"""Norms: each against its paper's formula and PyTorch's module, and all of them against one contract."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.kit.heads_by_hand import mapped, normed, random_model
+from transformer.config import ConfigError, ModelConfig, RunConfig
+from transformer.model import build
+from transformer.normalisation import NoNorm, Normalisation
+from transformer.norms import NORMS
+
+D_MODEL = 8
+ALL = pytest.mark.parametrize("name", NORMS.names())
+THEIRS = {"layer": torch.nn.LayerNorm, "rms": torch.nn.RMSNorm}
+RUNS = Path(__file__).parents[3] / "checkpoints"
+
+
+def made(name: str) -> Normalisation:
+    """A norm of double precision whose gain and shift are random."""
+    norm, generator = Normalisation(NORMS[name](), D_MODEL).double(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weight in norm.parameters():
+            weight.add_(torch.randn(weight.shape, generator=generator, dtype=torch.double))
+    return norm
+
+
+def vectors(seed: int) -> torch.Tensor:
+    return 3 + 2 * torch.randn(4, 5, D_MODEL, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
+
+
+# --- the contract
+
+
+@ALL
+def test_says_what_it_is(name):
+    kind = NORMS[name]
+    for words in (kind.title, kind.sign, kind.description, kind.size_name, kind.size_short, kind.size_sign):
+        assert words
+        assert not words.endswith(".")
+    for formula in (kind.formula, kind.size_formula):
+        assert formula.count("{") == formula.count("}") > 0
+
+
+@ALL
+@torch.no_grad()
+def test_it_is_its_linear_part_at_what_it_reads_plus_its_shift(name):
+    norm, x = made(name), vectors(0)
+    torch.testing.assert_close(norm(x), norm.linear(x, x) + norm.shift, rtol=0, atol=1e-12)
+    assert (norm.bias is not None) == NORMS[name].shifts
+    torch.testing.assert_close(norm.linear(x, x), norm.mapped(x) / norm.divisor(x), rtol=0, atol=1e-12)
+
+
+@ALL
+@torch.no_grad()
+def test_its_linear_part_is_linear_and_each_vector_is_taken_by_itself(name):
+    norm, x, y, at = made(name), *(vectors(seed) for seed in range(3))
+    both = norm.linear(2 * x - 3 * y, at)
+    torch.testing.assert_close(both, 2 * norm.linear(x, at) - 3 * norm.linear(y, at), rtol=0, atol=1e-12)
+    torch.testing.assert_close(norm(x)[1, 2], norm(x[1, 2]), rtol=0, atol=1e-12)
+    assert norm.divisor(at).shape == (4, 5, 1)
+
+
+@ALL
+@torch.no_grad()
+def test_what_comes_in_16_bits_is_normalised_too(name):
+    """As autocast has it: weights stay as they are, and what a product has made is smaller. No warning."""
+    norm, x = made(name).float(), vectors(0).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = norm(x)
+    torch.testing.assert_close(found.float(), norm(x.float()), rtol=0.01, atol=0.02)
+
+
+@ALL
+@torch.no_grad()
+def test_a_vector_of_zeros_stays_finite(name):
+    assert made(name)(torch.zeros(D_MODEL, dtype=torch.double)).isfinite().all()
+
+
+@ALL
+@pytest.mark.parametrize("place", ["pre", "post"])
+@pytest.mark.parametrize("task", ["reverse", "reverse-aligned", "reverse-translate"])
+def test_a_model_with_it_runs_learns_and_is_restored(name, place, task):
+    model, config = random_model(task, norm=place, norm_kind=name)
+    tokens = torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]])
+    source = tokens.flip(1) if task == "reverse-translate" else None
+    model(tokens, source).square().sum().backward()
+    for weight_name, weight in model.named_parameters():
+        assert weight.grad is not None, weight_name
+        assert weight.grad.isfinite().all(), weight_name
+    other = build(config).eval()
+    assert not torch.equal(other(tokens, source), model(tokens, source))
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(tokens, source), model(tokens, source))
+
+
+@torch.no_grad()
+def test_no_norm_leaves_every_vector_as_it_is_and_adds_nothing():
+    norm, x = NoNorm(), vectors(0)
+    assert norm(x) is norm.mapped(x) is norm.linear(x, x) is x
+    assert (norm.shift, norm.divisor(x).unique().tolist(), [*norm.parameters()]) == (0.0, [1.0], [])
+
+
+# --- each
+
+
+def test_each_is_compared_with_another_s():
+    assert set(THEIRS) == set(NORMS.names())
+
+
+@ALL
+@torch.no_grad()
+def test_it_is_its_formula_and_pytorch_s_module(name):
+    norm, x = made(name), vectors(0)
+    theirs = THEIRS[name](D_MODEL, eps=1e-5).double()
+    theirs.load_state_dict(norm.state_dict())
+    torch.testing.assert_close(norm(x), theirs(x), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(norm(x), normed(x.numpy(), norm), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(norm.mapped(x), mapped(x.numpy(), norm), rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_where_the_mean_is_zero_and_nothing_is_added_the_two_are_one():
+    layer, rms = Normalisation(NORMS["layer"](), D_MODEL).double(), Normalisation(NORMS["rms"](), D_MODEL).double()
+    x = vectors(0)
+    centred = x - x.mean(dim=-1, keepdim=True)
+    torch.testing.assert_close(layer(x), rms(centred), rtol=0, atol=1e-12)
+    assert (layer(x) - rms(x)).abs().max() > 0.1
+
+
+# --- the setting
+
+
+def test_a_run_that_says_nothing_of_it_has_a_layer_norm_and_its_weights_keep_their_names():
+    stored = json.loads((RUNS / "reverse" / "run.json").read_text())["config"]
+    without = {name: value for name, value in stored["model"].items() if name != "norm_kind"}
+    config = RunConfig.from_dict({**stored, "model": without})
+    assert (config.model.norm_kind, config.model.other_norm) == ("layer", "")
+    names = set(build(config).state_dict())
+    assert {f"decoder.0.around_self.before.{each}" for each in ("weight", "bias")} <= names
+    assert {"final_norm.weight", "final_norm.bias"} <= names
+
+
+def test_an_unknown_one_is_named_with_those_that_there_are():
+    with pytest.raises(ConfigError, match="norm_kind must be one of layer, rms, not 'batch'"):
+        ModelConfig(norm_kind="batch")
+
+
+def test_a_model_without_norms_has_one_config_whichever_kind_was_named():
+    one, other = (RunConfig(model=ModelConfig(norm="none", norm_kind=kind)) for kind in ("layer", "rms"))
+    assert one == other
+    named = [RunConfig(model=ModelConfig(norm_kind=kind)).model.other_norm for kind in NORMS.names()]
+    assert named == ["", "RMSNorm"]
+
+
+def test_what_a_norm_is_called_is_known_without_pytorch():
+    code = (
+        "import sys; from transformer.config import ModelConfig\n"
+        "print(ModelConfig(norm_kind='rms').kind_of_norm.title, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["RMSNorm", "False"]

@@ -1,0 +1,80 @@
+"""A norm as a module of a model: its gain, its shift, and what of it is linear while the statistics of a pass are held.
+
+Which norm it is, a plug-in of `transformer.norms` says. Where there is none a model has `NoNorm`, so that whoever asks
+for the linear part need not ask first whether there is a norm.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer.config import ModelConfig
+from transformer.norms import EPSILON, NORMS, Norm
+
+Vectors = Float[Tensor, "*batch d_model"]
+
+
+class Normalisation(nn.Module):
+    """One norm of a model. For every x: forward(x) = linear(x, at=x) + shift."""
+
+    bias: nn.Parameter | None
+    """Its shift, under the name that PyTorch's norms have for it."""
+
+    def __init__(self, kind: Norm, d_model: int) -> None:
+        super().__init__()
+        self.kind, self.eps = kind, EPSILON
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.register_parameter("bias", nn.Parameter(torch.zeros(d_model)) if kind.shifts else None)
+
+    def forward(self, x: Vectors) -> Vectors:
+        normed: Tensor = self.kind.forward(x, self.weight, self.bias, self.eps)
+        return normed
+
+    def mapped(self, x: Vectors) -> Vectors:
+        """Centring and gain: the linear map that its weights alone make, without the division."""
+        centred: Tensor = self.kind.centred(x)
+        return centred * self.weight
+
+    def divisor(self, at: Vectors) -> Float[Tensor, "*batch one"]:
+        """What it divides the vectors `at` by: √(size² + ε)."""
+        size: Tensor = self.kind.size(at)
+        return (size.square() + self.eps).sqrt()
+
+    def linear(self, x: Vectors, at: Vectors) -> Vectors:
+        """The linear map that this norm is at the vectors `at`: it divides by what it divides those by."""
+        return self.mapped(x) / self.divisor(at)
+
+    @property
+    def shift(self) -> Tensor | float:
+        """What it adds, whatever it reads: a vector, or 0."""
+        return 0.0 if self.bias is None else self.bias
+
+
+class NoNorm(Normalisation):
+    """Where a model has no norm: every vector stays as it is."""
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+
+    def forward(self, x: Vectors) -> Vectors:
+        return x
+
+    def mapped(self, x: Vectors) -> Vectors:
+        return x
+
+    def divisor(self, at: Vectors) -> Float[Tensor, "*batch one"]:
+        return torch.ones_like(at[..., :1])
+
+    def linear(self, x: Vectors, at: Vectors) -> Vectors:
+        return x
+
+    @property
+    def shift(self) -> Tensor | float:
+        return 0.0
+
+
+def norm_at(config: ModelConfig, place: str) -> Normalisation:
+    """The norm of a model at a place where it may stand, "pre" or "post": `NoNorm` where it stands elsewhere."""
+    return Normalisation(NORMS[config.norm_kind](), config.d_model) if config.norm == place else NoNorm()
