@@ -221,6 +221,12 @@ def title(page: Page) -> Locator:
     return page.locator("[data-testid=stMain] h1")
 
 
+def see_title_at_last(page: Page, words: str) -> None:
+    """Wait until the title says so: a training may take long on a busy machine, as long as its title goes on."""
+    while words not in (seen := title(page).text_content() or ""):
+        expect(title(page)).not_to_have_text(seen)
+
+
 def plot(page: Page, key: str) -> Locator:
     """The plot of a key, once it is painted."""
     return page.locator(f".st-key-{key} .al-plot[data-state=ready]")

@@ -9,7 +9,17 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from dashboard import theme
-from tests.kit.driving import PAGES, SETTLED, fits_a_phone, go_to, grid, title, violations, wait_until_painted
+from tests.kit.driving import (
+    PAGES,
+    SETTLED,
+    fits_a_phone,
+    go_to,
+    grid,
+    see_title_at_last,
+    title,
+    violations,
+    wait_until_painted,
+)
 
 Scheme = Literal["light", "dark"]
 PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
@@ -52,7 +62,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_projector_and_a_phon
         wait_until_redrawn(page, scheme)
         wait_until_painted(page, plots)
         if name == "Square corners":  # its lesson is trained first, and its slider is pale until then
-            expect(title(page)).to_contain_text("After 400 steps")
+            see_title_at_last(page, "After 400 steps")
         expect(title(page)).to_be_in_viewport()
         assert violations(page) == [], (name, scheme)
         assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import click_at, plot, title
+from tests.kit.driving import click_at, plot, see_title_at_last, title
 
 
 def said(page: Page) -> list[float]:
@@ -18,7 +18,7 @@ def said(page: Page) -> list[float]:
 def test_figures_stay_in_place_corners_fly_to_their_places_and_a_click_chooses_a_walk(page: Page, address: str) -> None:
     """What is trained anew is drawn into the figures that are there: new ones would begin empty, above the old."""
     page.goto(f"{address}/corners")
-    expect(title(page)).to_contain_text("After 400 steps")
+    see_title_at_last(page, "After 400 steps")
     plot(page, "corners-plane").evaluate("host => { host.isOld = true; }")
     page.evaluate(
         """() => {
@@ -31,13 +31,13 @@ def test_figures_stay_in_place_corners_fly_to_their_places_and_a_click_chooses_a
     page.get_by_role("slider", name="Noise").focus()
     page.keyboard.press("ArrowRight")
     expect(title(page)).to_contain_text("noise alone makes 0.21")
-    expect(title(page)).to_contain_text("After 400 steps")
+    see_title_at_last(page, "After 400 steps")
     assert page.evaluate("window.mostPlanes") == 1
     assert plot(page, "corners-plane").evaluate("host => host.isOld")
 
     train = page.get_by_role("button", name="Train and watch")
     expect(train).to_be_enabled()
-    expect(title(page)).to_contain_text("After 400 steps")
+    see_title_at_last(page, "After 400 steps")
     crosses = page.locator(".st-key-corners-plane .scatterlayer .trace:last-child .points path")
     expect(crosses).to_have_count(3)  # the title may be there before them; they begin at the last given corner
     before = said(page)
