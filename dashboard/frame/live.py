@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -48,17 +49,22 @@ def panel() -> None:
             redrawn(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
     longest = _longest() if session.started() == run.name else None
+    ends = None if longest is None else st.session_state.watched_since + longest
     with st.container(border=True, key="training"):
-        redrawn(partial(_watch, run.name), every=partial(_interval, run), news=_news(run, longest))
+        redrawn(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
 
 
-def _news(run: Run, longest: int | None) -> Callable[[], object]:
-    """What changes with each news of a training: how far it is, and that its time in a lecture is over."""
-    far = Training(run)
-    if longest is None:
-        return far
-    since = st.session_state.watched_since
-    return lambda: (far(), time.monotonic() - since > longest)
+@dataclass(frozen=True)
+class _News:
+    """How far a training is; whether its time in a lecture is over, and that in which its film may still come."""
+
+    run: Run
+    ends: float | None
+    """When it is, by time.monotonic."""
+
+    def __call__(self) -> tuple[object, ...]:
+        late = time.time() - self.run.state.heartbeat >= AFTERWARDS and not self.run.state.live
+        return Training(self.run)(), late, self.ends is not None and time.monotonic() > self.ends
 
 
 def _of_another(name: str) -> None:
