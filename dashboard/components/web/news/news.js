@@ -1,7 +1,7 @@
 // Asks for a fragment anew when the server has told of something newer than what is drawn in it. Where the server cannot
 // tell, it asks by the clock. It waits while the page is being drawn, and asks nothing while its tab is hidden.
 
-import { follow } from './socket.js';
+import { follow } from '../../attention-lab.shared/news/socket.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { isRerunning } from '../../attention-lab.shared/kit/streamlit_private.js';

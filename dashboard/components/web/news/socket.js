@@ -1,6 +1,6 @@
 // The socket over which the server tells of news (server/news/routes.py): one a tab, open while something is followed.
 
-import { root } from '../../attention-lab.shared/kit/root.js';
+import { root } from '../kit/root.js';
 
 const OPENS = 5000; // milliseconds in which it has to open
 const LINGERS = 1000; // milliseconds for which it stays open when nothing is followed: a page drawn anew follows again
