@@ -20,12 +20,11 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.state import SafeSessionState, SessionState
-from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import http, streamlit_private
 from dashboard.server.private_names import Part, exists
-from tests.kit.pages import ROOT, open_page
+from tests.kit.pages import ROOT, components, open_page
 from tests.kit.streamlit_insides import quick_pages
 from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment
 
@@ -147,11 +146,6 @@ def test_without_streamlits_page_it_is_served_as_it_is(part: str, monkeypatch: p
 PAGE = "heads"
 
 
-def components(app: AppTest) -> int:
-    """How many stand on a page; none that asks for news, which go when what they wait for has come."""
-    return sum("news" not in each.proto.component_name for each in app.get("bidi_component"))
-
-
 def in_another_streamlit(names: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
     """What a process says in which Streamlit has other names: which parts are there, what is drawn; and its log."""
     code = f"""
@@ -159,8 +153,7 @@ import json
 from dashboard.server import streamlit_private
 streamlit_private.mend()
 from dashboard.view import session
-from tests.kit.pages import open_page
-from tests.dashboard.server.test_private_names import components
+from tests.kit.pages import components, open_page
 session.BEHIND = 0.0
 app = open_page({PAGE!r}).run()  # once more, as a click does
 drawn = [components(app), *(each.message for each in app.exception)]
