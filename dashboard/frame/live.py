@@ -94,7 +94,7 @@ def _watch(name: str) -> None:
         _cut_off(run, state, longest)
     cut = _seconds_of_cut(name)
     if not state.live and st.session_state.get("taken_over") != name:
-        # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
+        # Its last step is on disk: choose it, and give the sidebar its Train button back.
         st.session_state.taken_over = name
         if own and _has_result(run, state) and not cut:
             session.look_at_step(name)
