@@ -34,9 +34,17 @@ def _draw(draw: Callable[[], object], every: Every, followed: Followed, told: bo
     if behind():
         version = 0
     seconds = every() if callable(every) else every
+    try:
+        draw()
+    except Exception:
+        _ask(followed, told, version, seconds)
+        raise
+    _ask(followed, told, version, seconds)  # last: else all else would be at other places once nothing is followed
+
+
+def _ask(followed: Followed, told: bool, version: int, seconds: float | None) -> None:
     if seconds is not None:
         ask_for_news(followed.number, followed.token if told else None, version, seconds)
-    draw()
 
 
 def _nothing() -> None:

@@ -34,14 +34,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_it_is_drawn_until_it_is_over_and_then_all_is(told: list[Any]) -> None:
     over = iter([False, False, True])
     waiting.until(lambda: next(over), lambda: told.append("draw"), then=lambda: told.append("then"), every=0.2)
-    drawn = [(1, 0.2), "draw"]
-    assert told == [*drawn, *drawn, (1, 0.2), "then", "again", "draw"]  # a rerun ends the last look before it draws
+    drawn = ["draw", (1, 0.2)]
+    assert told == [*drawn, *drawn, "then", "again", *drawn]  # a rerun ends the last look before it draws
 
 
 @pytest.mark.parametrize("news", [None, lambda: 1])
 def test_what_is_over_at_once_is_painted_and_then_asked_for_again(told: list[Any], news: Callable[[], int] | None):
     waiting.until(lambda: True, lambda: told.append("draw"), news=news, every=0.2)
-    assert told[:3] == [(0, 0.2), "draw", (1, 0.2)]  # what is drawn first is older than all of which it is told
+    assert told[:3] == ["draw", (0, 0.2), "again"]  # what is drawn first is older than all of which it is told
 
 
 def test_what_comes_while_it_is_drawn_is_newer_than_what_is_drawn(told: list[Any]) -> None:
@@ -59,7 +59,7 @@ def test_words_stand_for_what_is_not_ready(told: list[Any], monkeypatch: pytest.
     monkeypatch.setattr(background, "AT_ONCE", 0.0)
     future: Future[str] = Future()
     assert waiting.ready(future, "Measuring …") is None
-    assert told == [(1, waiting.AGAIN), ":material/hourglass_top: Measuring …"] * 3
+    assert told == [":material/hourglass_top: Measuring …", (1, waiting.AGAIN)] * 3
     future.set_result("found")
     assert waiting.ready(future, "Measuring …") == "found"
     assert len(told) == 6
