@@ -24,7 +24,7 @@ from dashboard.components import scripts
 from dashboard.components.documents import pages
 from dashboard.frame import first_page
 from dashboard.models import menu
-from dashboard.server import descriptors, entrance, http, roles, rooms, streamlit_private
+from dashboard.server import descriptors, entrance, http, news, roles, rooms, streamlit_private
 from dashboard.server.sockets import answer_at_once
 from dashboard.view.pages import OVERVIEW
 from transformer.foundation.checks import ConfigError
@@ -73,6 +73,7 @@ app = st.App(
     routes=[
         *http.routes(OVERVIEW.address),
         *pages.routes(),
+        *news.routes(http.base()),
         *rooms.routes(http.base(), rooms.place(), pages.live_page, entrance.is_owner),
     ],
     middleware=[*http.middleware(), Middleware(scripts.Scripts, base=http.base())],

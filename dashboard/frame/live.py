@@ -1,9 +1,11 @@
-"""Training as it happens: the panel that watches a run folder, four times a second, only while something runs."""
+"""Training as it happens: the panel that is drawn anew as the files of a run change, four times a second at most."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
 from dashboard.lectures.shelf import lectures
 from dashboard.models import menu
+from dashboard.models.progress import Training
 from dashboard.parts.prose import plain
+from dashboard.parts.redrawing import redrawn
 from dashboard.parts.text import newest, whole
 from dashboard.parts.widgets import barred
 from dashboard.server import background
@@ -24,7 +28,7 @@ from transformer.training.queue import warm_ups
 from transformer.training.runs import Run, State
 
 REFRESH, SELDOM = 0.25, 1.0
-"""Seconds between two looks at the folder: at first, and at a training that takes long, for drawing costs it steps."""
+"""Seconds between two drawings at least: at first, and of a training that takes long, for drawing costs it steps."""
 LONG = 4.0
 """Seconds of training after which one takes long."""
 OBEDIENCE = 0.3
@@ -42,12 +46,25 @@ def panel() -> None:
         return
     if run.name not in (session.started(), st.session_state.get("watching")):
         if run.state.live:
-            st.fragment(_of_another, run_every=SELDOM)(run.name)
+            redrawn(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
-    st.session_state.redrawn_every = _interval(run, run.metrics())
-    fragment = st.fragment(_watch, run_every=st.session_state.redrawn_every)
+    longest = _longest() if session.started() == run.name else None
+    ends = None if longest is None else st.session_state.watched_since + longest
     with st.container(border=True, key="training"):
-        fragment(run.name)
+        redrawn(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
+
+
+@dataclass(frozen=True)
+class _News:
+    """How far a training is; whether its time in a lecture is over, and that in which its film may still come."""
+
+    run: Run
+    ends: float | None
+    """When it is, by time.monotonic."""
+
+    def __call__(self) -> tuple[object, ...]:
+        late = time.time() - self.run.state.heartbeat >= AFTERWARDS and not self.run.state.live
+        return Training(self.run)(), late, self.ends is not None and time.monotonic() > self.ends
 
 
 def _of_another(name: str) -> None:
@@ -77,7 +94,7 @@ def _watch(name: str) -> None:
         _cut_off(run, state, longest)
     cut = _seconds_of_cut(name)
     if not state.live and st.session_state.get("taken_over") != name:
-        # Its last step is on disk: choose it, let the timer go, and give the sidebar its Train button back.
+        # Its last step is on disk: choose it, and give the sidebar its Train button back.
         st.session_state.taken_over = name
         if own and _has_result(run, state) and not cut:
             session.look_at_step(name)
@@ -85,8 +102,6 @@ def _watch(name: str) -> None:
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         clicks.again()  # it is there: nothing is left to wait for
-    if state.live and _interval(run, metrics) != st.session_state.get("redrawn_every"):
-        clicks.again()  # the browser's timer is set when the whole page is drawn
     _head(run, state, metrics, own)
     lost = not state.live and not _has_result(run, state)
     if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
@@ -126,9 +141,9 @@ def _seconds_of_cut(name: str) -> int | None:
     return seconds if cut == name else None
 
 
-def _interval(run: Run, metrics: list[dict[str, Any]]) -> float | None:
-    """Seconds until the next look; None when there is nothing more to be seen."""
-    state = run.state
+def _interval(run: Run) -> float | None:
+    """Seconds until the next drawing at least; None when there is nothing more to be seen."""
+    state, metrics = run.state, run.metrics()
     if not state.live:
         return REFRESH if _film_is_coming(run) else None
     at_full_speed = state.status == "running" and run.control.pace is None

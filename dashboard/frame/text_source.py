@@ -101,7 +101,7 @@ def _restore(key: str) -> None:
 def _fetch() -> None:
     """The button that fetches Shakespeare, or how far he is on his way; why he did not come."""
     if shakespeare.running:
-        waiting.until(lambda: not shakespeare.running, _progress)
+        waiting.until(lambda: not shakespeare.running, _progress, news=lambda: (shakespeare.running, shakespeare.done))
         return
     st.button(
         "Fetch Shakespeare",

@@ -284,6 +284,7 @@ def _trouble() -> None:
         waiting.until(
             lambda: not background.pool.trouble,
             lambda: st.error(plain(told), icon=":material/error:"),
+            news=lambda: background.pool.trouble,
             every=AGAIN,
         )
 
@@ -348,6 +349,7 @@ def _tell_device() -> None:
         waiting.until(
             lambda: background.pool.devices is not None or bool(background.pool.trouble),
             lambda: st.caption("Looking for a GPU …"),
+            news=lambda: (background.pool.devices is not None, background.pool.trouble),
             every=AGAIN,
         )
     elif background.pool.devices is not None:

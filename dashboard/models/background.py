@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from dashboard.models.progress import stamp
 from transformer.foundation import gpus
 from transformer.foundation.interruption import interruptible
 from transformer.foundation.last_words import LastWords, listen
@@ -132,6 +133,10 @@ class Measuring:
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def progress(self) -> tuple[object, ...]:
+        """How far it is: another value whenever it has written something, begun or ended."""
+        return self.running, self.path, stamp(self.path) if self.path else ()
 
     @property
     def failed(self) -> bool:

@@ -38,7 +38,7 @@ def ticked_table(
 
     Of rows that share a name the first is ticked, and names that no row has are passed over.
 
-    The browser sends every widget's state with each request, also with one of a timer that was on its way while the
+    The browser sends every widget's state with each request, also with one of a live view that was on its way while the
     page was drawn: what it then says of these rows is what they were. So ticks that come from anywhere but the table
     itself (another part of the page, a link, the way back) make it a new one, and an old one is not listened to.
     """

@@ -1,10 +1,9 @@
-"""What is shown while something goes on behind the page: one timer for all of it, and the words with the hourglass."""
+"""What is shown while something goes on behind the page, and the words with the hourglass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from itertools import count
 from typing import TypeVar
 
 import streamlit as st
@@ -14,6 +13,7 @@ from dashboard.models.background import Lane
 from dashboard.models.on_the_spot import quick_training
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts.prose import plain, sentence
+from dashboard.parts.redrawing import Every, redrawn
 from dashboard.server.background import torch
 from dashboard.view import clicks, session
 from transformer.config import RunConfig
@@ -27,24 +27,27 @@ def until(
     over: Callable[[], bool],
     draw: Callable[[], object],
     *,
+    news: Callable[[], object] | None = None,
     then: Callable[[], object] = lambda: None,
-    every: float | None = AGAIN,
+    every: Every = AGAIN,
 ) -> None:
     """Draw something again and again until it is over; `then` do this, and draw the whole page anew.
 
+    Again is when `news` returns another value, which it also does when it is over (see `redrawn`).
+
     What is over at once is drawn once as well: a page that asks for another run before it is painted is never painted.
-    `every` so many seconds; None is only after a click in it.
     """
-    st.fragment(_look, run_every=every)(over, draw, then, count())
+    drawn = False
 
+    def look() -> None:
+        nonlocal drawn
+        if drawn and over():
+            then()
+            clicks.again()
+        drawn = True
+        draw()
 
-def _look(
-    over: Callable[[], bool], draw: Callable[[], object], then: Callable[[], object], looks: Iterator[int]
-) -> None:
-    if next(looks) and over():
-        then()
-        clicks.again()
-    draw()
+    redrawn(look, every=every, news=news, behind=lambda: not drawn and over())
 
 
 def ready(future: Future[T], words: str) -> T | None:
@@ -54,7 +57,7 @@ def ready(future: Future[T], words: str) -> T | None:
     """
     found = background.ready(future)
     if found is None:
-        until(future.done, lambda: hourglass(words))
+        until(future.done, lambda: hourglass(words), news=future.done)
     return found
 
 
@@ -86,14 +89,19 @@ def grown(lessons: Sequence[Lesson], draw: Callable[[], object]) -> None:
     if all(each.done for each in lessons):
         drawn()
     else:
-        until(lambda: all(each.done for each in lessons), drawn)
+        until(lambda: all(each.done for each in lessons), drawn, news=lambda: [each.progress() for each in lessons])
 
 
 def after_first_look() -> None:
     """Ask for another rerun after a first look at a model: once it is painted and PyTorch is there."""
     if session.first_look():
         model = session.chosen()
-        until(lambda: torch() is not None, lambda: None, then=lambda: session.saw(model), every=session.BEHIND)
+        until(torch_is_there, lambda: None, news=torch_is_there, then=lambda: session.saw(model), every=session.BEHIND)
+
+
+def torch_is_there() -> bool:
+    """Is PyTorch imported?"""
+    return torch() is not None
 
 
 def hourglass(words: str) -> None:

@@ -39,12 +39,12 @@ def controlled(
 ) -> Any:
     """A widget that shows `value`, whatever was picked in it before; what the reader picks goes to `picked`.
 
-    Only what comes in time: what a timer's request says of a widget was picked before. A click on the choice that is
-    shown already changes nothing. Nor does the report of an entry that the menu no longer has: its words may change
+    Only what comes in time: what a live view's request says of a widget was picked before. A click on the choice that
+    is shown already changes nothing. Nor does the report of an entry that the menu no longer has: its words may change
     while a training goes on, and the browser may not have heard of it.
 
     A field into which something is typed is told its value only where it has another. Told the same again, the browser
-    takes back what was typed while the page was drawn, and the next timer's request takes it back on the way to Python.
+    takes back what was typed while the page was drawn, and the next request takes it back on the way to Python.
     Such a field and a slider of steps have the value as their default, too. A browser that has lost the field draws it
     with its default, and reports that as picked; and of a step that is gone Streamlit makes the default.
     """

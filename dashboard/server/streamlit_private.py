@@ -364,7 +364,6 @@ def _stop_unless_answering(stop_if_asked: Callable[..., None], *args: Any, **kwa
     f"{REQUESTS}:ScriptRequestType.STOP",
     f"{REQUESTS}:ScriptRequestType.RERUN",
     f"{REQUESTS}:RerunData.widget_states",
-    f"{REQUESTS}:RerunData.is_auto_rerun",
     f"{REQUESTS}:_coalesce_widget_states(old_states, new_states)",
     f"{STATE}:SessionState.on_script_will_rerun",
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
@@ -396,8 +395,6 @@ def _note(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) 
     """Note what a request tells of the widgets, and ask. The caller holds the lock of the requests."""
     from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType, _coalesce_widget_states
 
-    if requests._state is ScriptRequestType.RERUN:
-        asked = _join(requests._rerun_data.widget_states, asked)
     if requests._state is not ScriptRequestType.STOP:
         told = vars(requests).get("unanswered")
         vars(requests)["unanswered"] = _coalesce_widget_states(told, asked.widget_states)
@@ -405,15 +402,10 @@ def _note(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) 
 
 
 def _join(waits: WidgetStates | None, asked: RerunData) -> RerunData:
-    """The request, with what waits to be answered as well. Of one widget the later counts, unless a timer asks.
-
-    What the run before still had to say of a widget may have reached the browser after a choice. A timer then tells the
-    value of before, and would take the choice back.
-    """
+    """The request, with what waits to be answered as well. Of one widget the later counts."""
     from streamlit.runtime.scriptrunner_utils.script_requests import _coalesce_widget_states
 
-    older, newer = (asked.widget_states, waits) if asked.is_auto_rerun else (waits, asked.widget_states)
-    return replace(asked, widget_states=_coalesce_widget_states(older, newer))
+    return replace(asked, widget_states=_coalesce_widget_states(waits, asked.widget_states))
 
 
 def _take(callbacks: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -499,13 +491,14 @@ def _place(message: ForwardMsg) -> tuple[int, ...]:
     f"{REQUESTS}:RerunData.page_name",
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
     f"{RUNNING}:ScriptRunContext.page_script_hash",
-    without="a page may stay empty until the next click, where a timer asks while one goes to it",
+    without="a page may stay empty until the next click, where a live view asks while one goes to it",
     instead=_leave,
 )
 def keep_the_page_when_a_fragment_is_asked_for() -> None:
     """Let no request for a fragment change the page that the session is on, or is about to go to.
 
-    The browser names the page before in each request until it has heard of the new one, also where a timer asks.
+    The browser names the page before in each request until it has heard of the new one, also where a live view
+    asks.
     Without this such a late request makes the browser drop the new page, and nobody draws it again: a lecture shows its
     strip above an empty page.
     """

@@ -51,8 +51,8 @@ def once(answer: Callable[P, None]) -> Callable[P, None]:
 def in_time(answer: Callable[P, None]) -> Callable[P, None]:
     """An answer to a menu or a field, deaf to what is said of it with the request of another part of the page.
 
-    The browser sends every widget's value with each request, also with that of a timer which was on its way while all
-    was drawn anew: what it then says of a widget is what was chosen before, and no choice. A choice comes with the
+    The browser sends every widget's value with each request, also with that of a live view that was on its way while
+    all was drawn anew: what it then says of a widget is what was chosen before, and no choice. A choice comes with the
     request of the fragment in which its widget stands, or of everything.
     """
 

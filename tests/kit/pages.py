@@ -61,6 +61,11 @@ def page_to_read(page: str, **query: str) -> AppTest:
     return open_page(page, **query)
 
 
+def components(app: AppTest) -> int:
+    """How many stand on a page; none that asks for news, which go when what they wait for has come."""
+    return sum("news" not in each.proto.component_name for each in app.get("bidi_component"))
+
+
 def words(app: AppTest) -> str:
     """What a page says in paragraphs and captions, as it is read."""
     return shown(" ".join(each.value for each in (*app.markdown, *app.caption)))

@@ -21,8 +21,8 @@ def ask(address: str, *, held: bool = False) -> None:
 def reach(page: Page) -> None:
     """Go to the page that was asked for last, unless this is it.
 
-    The browser names the page before with each request until it has heard of the new one. A timer's request that was on
-    its way would bring that page back, also shortly after the new one was reached: so a page is held. Whoever goes
+    The browser names the page before with each request until it has heard of the new one. A live view's request on its
+    way would bring that page back, also shortly after the new one was reached: so a page is held. Whoever goes
     elsewhere at once is kept there for that long.
     """
     if "wanted_page" not in st.session_state:

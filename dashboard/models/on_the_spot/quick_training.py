@@ -80,6 +80,10 @@ class Lesson:
     def done(self) -> bool:
         return self.future.done()
 
+    def progress(self) -> tuple[int, bool, bool]:
+        """How far it is: another value whenever there is something new to be shown."""
+        return len(self.steps), self.waiting, self.done
+
     @property
     def waiting(self) -> bool:
         """Is another training first?"""

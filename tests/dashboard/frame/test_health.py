@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import health as frame_health
 from dashboard.models import menu
 from dashboard.models import model as models_model
-from dashboard.parts import waiting
+from dashboard.parts import redrawing, waiting
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from tests.kit.pages import PI, RUNS, State, answer, laid_out, link, network, open_page
@@ -191,7 +191,8 @@ def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
     seen: dict[str, object] = {}
     monkeypatch.setattr(session.st, "session_state", State(said=said))
     monkeypatch.setattr(session.st, "rerun", lambda: seen.update(asked=True))
-    monkeypatch.setattr(session.st, "fragment", lambda look, run_every: lambda *told: (look(*told), look(*told)))
+    monkeypatch.setattr(session.st, "fragment", lambda draw: lambda *told: (draw(*told), draw(*told)))
+    monkeypatch.setattr(redrawing, "ask_for_news", lambda *told: None)
     waiting.after_first_look()
     assert seen == ({"asked": True} if there else {})
     assert ("seen" in session.st.session_state) == there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -248,19 +249,27 @@ def test_a_run_whose_process_is_gone_says_so_and_can_be_resumed(handed: list[Run
 
 def test_a_long_training_is_redrawn_less_often_and_at_once_again_when_it_is_paused(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", RunConfig())
-    early, late = [{"step": 9, "seconds": 0.5}], [{"step": 999, "seconds": live.LONG + 1}]
+
+    def step(number: int, seconds: float) -> None:
+        line = {"step": number, "loss": 2.0, "learning_rate": 0.001, "gradient_norm": 1.0, "seconds": seconds}
+        with (run.folder / "metrics.jsonl").open("a") as lines:
+            lines.write(f"{json.dumps(line)}\n")
+
     with lock.hold(run.folder):
         run.set_state("running", 999)
-        assert live._interval(run, []) == live._interval(run, early) == live.REFRESH
-        assert live._interval(run, late) == live.SELDOM
+        assert live._interval(run) == live.REFRESH
+        step(9, 0.5)
+        assert live._interval(run) == live.REFRESH
+        step(999, live.LONG + 1)
+        assert live._interval(run) == live.SELDOM
         run.ask(pace=5.0)
-        assert live._interval(run, late) == live.REFRESH
+        assert live._interval(run) == live.REFRESH
         run.ask(pace=None)
         run.set_state("paused", 999)
-        assert live._interval(run, late) == live.REFRESH
+        assert live._interval(run) == live.REFRESH
     run.set_film(b"made")
     run.set_state("finished", 999)
-    assert live._interval(run, late) is None
+    assert live._interval(run) is None
 
 
 def test_a_training_that_does_not_start_says_why(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,44 +9,57 @@ from typing import Any
 import pytest
 
 from dashboard.models import background
-from dashboard.parts import waiting
+from dashboard.parts import redrawing, waiting
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What happens, in order. The timer looks three times."""
+    """What happens, in order. It is drawn three times; the browser is given a version and seconds, if any."""
     told: list[Any] = []
 
-    def fragment(look: Callable[..., None], run_every: float | None) -> Callable[..., None]:
-        def looks(*asked: object) -> None:
-            told.append(run_every)
+    def fragment(draw: Callable[..., None]) -> Callable[..., None]:
+        def draws(*asked: object) -> None:
             for _ in range(3):
-                look(*asked)
+                draw(*asked)
 
-        return looks
+        return draws
 
-    monkeypatch.setattr(waiting.st, "fragment", fragment)
+    monkeypatch.setattr(redrawing.st, "fragment", fragment)
+    monkeypatch.setattr(redrawing, "ask_for_news", lambda number, token, version, every: told.append((version, every)))
     monkeypatch.setattr(waiting.st, "caption", told.append)
     monkeypatch.setattr(waiting.clicks, "again", lambda: told.append("again"))
     return told
 
 
 def test_it_is_drawn_until_it_is_over_and_then_all_is(told: list[Any]) -> None:
-    over = iter([False, True])
+    over = iter([False, False, True])
     waiting.until(lambda: next(over), lambda: told.append("draw"), then=lambda: told.append("then"), every=0.2)
-    assert told == [0.2, "draw", "draw", "then", "again", "draw"]  # a rerun ends the last look before it draws
+    drawn = ["draw", (1, 0.2)]
+    assert told == [*drawn, *drawn, "then", "again", *drawn]  # a rerun ends the last look before it draws
+
+
+@pytest.mark.parametrize("news", [None, lambda: 1])
+def test_what_is_over_at_once_is_painted_and_then_asked_for_again(told: list[Any], news: Callable[[], int] | None):
+    waiting.until(lambda: True, lambda: told.append("draw"), news=news, every=0.2)
+    assert told[:3] == ["draw", (0, 0.2), "again"]  # what is drawn first is older than all of which it is told
+
+
+def test_what_comes_while_it_is_drawn_is_newer_than_what_is_drawn(told: list[Any]) -> None:
+    there: list[int] = []
+    waiting.until(lambda: False, lambda: there.append(0), news=lambda: len(there), every=0.2)
+    assert told == [(version, 0.2) for version in (1, 2, 3)]
 
 
 def test_what_is_over_at_once_is_painted_first(told: list[Any]) -> None:
     waiting.until(lambda: True, lambda: told.append("draw"), every=None)
-    assert told[:3] == [None, "draw", "again"]
+    assert told[:3] == ["draw", "again", "draw"]
 
 
 def test_words_stand_for_what_is_not_ready(told: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "AT_ONCE", 0.0)
     future: Future[str] = Future()
     assert waiting.ready(future, "Measuring …") is None
-    assert told == [waiting.AGAIN, *[":material/hourglass_top: Measuring …"] * 3]
+    assert told == [":material/hourglass_top: Measuring …", (1, waiting.AGAIN)] * 3
     future.set_result("found")
     assert waiting.ready(future, "Measuring …") == "found"
-    assert len(told) == 4
+    assert len(told) == 6

@@ -24,7 +24,7 @@ from streamlit.runtime.state import SafeSessionState, SessionState
 import dashboard
 from dashboard.server import http, streamlit_private
 from dashboard.server.private_names import Part, exists
-from tests.kit.pages import ROOT, open_page
+from tests.kit.pages import ROOT, components, open_page
 from tests.kit.streamlit_insides import quick_pages
 from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment
 
@@ -153,10 +153,10 @@ import json
 from dashboard.server import streamlit_private
 streamlit_private.mend()
 from dashboard.view import session
-from tests.kit.pages import open_page
+from tests.kit.pages import components, open_page
 session.BEHIND = 0.0
 app = open_page({PAGE!r}).run()  # once more, as a click does
-drawn = [len(app.get("bidi_component")), *(each.message for each in app.exception)]
+drawn = [components(app), *(each.message for each in app.exception)]
 left_out = [part.__name__ for part in streamlit_private.PARTS if not part.is_there()]
 print(json.dumps({{"left out": left_out, "drawn": drawn}}))
 """
@@ -177,4 +177,4 @@ def test_a_page_is_drawn_where_streamlit_has_renamed_what_a_part_needs(parts: li
     for name in told["left out"]:
         (line,) = [line for line in lines if getattr(streamlit_private, name).without in line]
         assert any(re.search(rf"\b{each}\b", line) for each in RENAMED[name])
-    assert told["drawn"] == [len(open_page(PAGE).get("bidi_component"))]
+    assert told["drawn"] == [components(open_page(PAGE))]

@@ -380,22 +380,6 @@ def test_of_clicks_only_one_that_waits_is_handed_on_and_none_that_is_being_answe
     assert handed_on(requests) == waits
 
 
-@pytest.mark.parametrize("by_timer", [False, True])
-def test_a_timer_s_request_takes_no_choice_back_that_waits_and_the_reader_s_next_choice_does(
-    by_timer: bool, handed_on: Callable[[ScriptRequests], set[str]]
-) -> None:
-    def told(step: str, **options: Any) -> RerunData:
-        states = WidgetStates()
-        states.widgets.add(id="step").string_array_value.data.append(step)
-        return RerunData(widget_states=states, **options)
-
-    requests = ScriptRequests()
-    assert requests.request_rerun(told("13"))
-    assert requests.request_rerun(told("0", fragment_id="timer" if by_timer else None, is_auto_rerun=by_timer))
-    states = requests.on_scriptrunner_ready().rerun_data.widget_states
-    assert [list(each.string_array_value.data) for each in states.widgets] == [["13" if by_timer else "0"]]
-
-
 @pytest.fixture
 def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch, ScriptRequests, "on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked")

@@ -76,6 +76,7 @@ def section(model: Imported, asked: Input, seen: Look, removed: Sequence[Head]) 
         waiting.until(
             work.future.done,
             lambda: st.progress(work.share, f"Removing head after head: {work.done} of {work.total} …"),
+            news=lambda: (work.done, work.future.done()),
         )
         return
     _map(seen, found, removed)

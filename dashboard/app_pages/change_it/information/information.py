@@ -157,7 +157,7 @@ def follow() -> None:
     flow = asked.ready()
     if flow is None:  # of hundreds of tokens that takes seconds
         title.title("Which outputs move when a token is replaced?", anchor=False)
-        waiting.until(lambda: asked.done, lambda: so_far(asked))
+        waiting.until(lambda: asked.done, lambda: so_far(asked), news=lambda: (asked.done, asked.so_far()))
         return
     title.title(plain(flow.headline()), anchor=False)
     st.markdown(f"**{plain(flow.verdict())}** {plain(flow.flips())}")

@@ -28,6 +28,7 @@ from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models.model import Model
+from dashboard.models.progress import Training
 from dashboard.parts import waiting
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
@@ -183,6 +184,7 @@ def anew(found: Bottleneck | None) -> None:
             waiting.until(
                 lambda: _is_news(runs, bool(live)),
                 lambda: _progress(runs),
+                news=lambda: ([Training(run)() for run in runs], measuring.progress()),
                 then=lambda: _take_up(runs, bool(live)),
                 every=AGAIN,
             )

@@ -385,7 +385,12 @@ def forcing_page() -> None:
 def followed(shown: Moving | None, draw: Callable[[], object]) -> None:
     """Draw what grows, until it is over or another part of the page is chosen."""
     drawn = drawn_as()
-    waiting.until(lambda: not runs_on(shown) or drawn_as() != drawn, draw, every=REFRESH if runs_on(shown) else None)
+    waiting.until(
+        lambda: not runs_on(shown) or drawn_as() != drawn,
+        draw,
+        news=lambda: (runs_on(shown), len(shown.steps) if shown else 0),
+        every=REFRESH if runs_on(shown) else None,
+    )
 
 
 {WALKS: walks_page, FORCING: forcing_page}[part()]()

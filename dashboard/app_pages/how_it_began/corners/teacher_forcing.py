@@ -97,7 +97,12 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
     """The button, and how far the measurement is."""
     path = own(config)
     if measuring.running and measuring.path != path:
-        waiting.until(lambda: not measuring.running or measuring.path == path, lambda: st.caption(ANOTHER), every=AGAIN)
+        waiting.until(
+            lambda: not measuring.running or measuring.path == path,
+            lambda: st.caption(ANOTHER),
+            news=lambda: (measuring.running, measuring.path),
+            every=AGAIN,
+        )
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
     closed = barred(permission.for_the_owner("measure anew"))
@@ -105,7 +110,10 @@ def anew(config: CornerConfig, found: Forcing | None) -> None:
         left.button("Stop measuring", icon=":material/stop:", on_click=stop, args=(path,), width="stretch", **closed)
         with right:
             waiting.until(
-                lambda: not (measuring.running and measuring.path == path), lambda: progress(path), every=AGAIN
+                lambda: not (measuring.running and measuring.path == path),
+                lambda: progress(path),
+                news=measuring.progress,
+                every=AGAIN,
             )
         return
     label = "Measure" if found is None else "Measure again"

@@ -158,7 +158,7 @@ def _trained(race: Race | None) -> None:
         waiting.hourglass("Both will now be trained …")
         return
     if not race.done:
-        waiting.until(lambda: race.done, lambda: curves(race))
+        waiting.until(lambda: race.done, lambda: curves(race), news=race.progress)
         return
     curves(race)
     if race.problem:
@@ -283,6 +283,10 @@ class Race:
     def problem(self) -> str:
         """Why it ended before its time, if it did so by itself."""
         return background.problem(self._future)
+
+    def progress(self) -> tuple[object, ...]:
+        """How far it is: another value whenever there is something new to be shown."""
+        return self.waiting, self.done, [(len(each.steps), each.share) for each in self.learners]
 
     @property
     def waiting(self) -> bool:

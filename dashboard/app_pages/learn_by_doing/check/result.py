@@ -47,7 +47,7 @@ def draw(mine: Desk) -> None:
     elif check.stopped:
         st.info("The check was stopped. Nothing of it runs any more.", icon=":material/stop_circle:")
     elif not check.over:
-        waiting.until(lambda: check.over, lambda: _progress(check))
+        waiting.until(lambda: check.over, lambda: _progress(check), news=lambda: (check.over, _so_far(check)))
     elif check.verdict is None:
         st.error(plain(sentence(check.problem.rstrip("."))), icon=":material/error:")
     else:
@@ -59,7 +59,11 @@ def draw(mine: Desk) -> None:
 
 
 def _progress(check: Check) -> None:
-    waiting.hourglass(words.goes_on(check.seconds) if check.begun else words.waits(check.ahead))
+    waiting.hourglass(_so_far(check))
+
+
+def _so_far(check: Check) -> str:
+    return words.goes_on(check.seconds) if check.begun else words.waits(check.ahead)
 
 
 def _verdict(verdict: Explained) -> None:

@@ -107,7 +107,9 @@ def measure(
     wait([each.future for each in pair.lessons], background.AT_ONCE)
     if not pair.done:
         title.title(plain(called or f"{name} two models are being trained."), anchor=False)
-        waiting.until(lambda: pair.done, lambda: progress(pair))
+        waiting.until(
+            lambda: pair.done, lambda: progress(pair), news=lambda: [each.progress() for each in pair.lessons]
+        )
         return None
     if pair.problem:
         title.title(plain(called or f"{name} the training broke off."), anchor=False)

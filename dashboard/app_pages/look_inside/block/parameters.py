@@ -34,7 +34,7 @@ MASK = ("transformer.model:Transformer.__init__", "register_buffer")
 MOST_ROWS = 12
 """Tensors that are seen without scrolling."""
 EVERY = 1.0
-"""Seconds between two looks at a training."""
+"""Seconds between two drawings of a training at least."""
 
 
 def answer(model: Model) -> str:
@@ -42,7 +42,7 @@ def answer(model: Model) -> str:
     found = entries(model)
     run = training.watched()
     if run is not None and run.state.live:
-        waiting.until(lambda: not run.state.live, lambda: _newest(run), every=EVERY)
+        waiting.until(lambda: not run.state.live, lambda: _newest(run), news=lambda: _seen(run), every=EVERY)
     else:
         _draw(model)
     numbers, tensors = total(found)
@@ -57,6 +57,10 @@ def total(found: tuple[Entry, ...]) -> tuple[int, int]:
     """How many parameters there are, and in how many tensors: what two names share counts once."""
     own = [entry for entry in found if entry.kind == "parameter" and not entry.same_as]
     return sum(entry.numbers for entry in own), len(own)
+
+
+def _seen(run: Run) -> object:
+    return run.state.live, max(run.snapshots(), default=None)
 
 
 def _newest(run: Run) -> None:

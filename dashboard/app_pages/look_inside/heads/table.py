@@ -73,9 +73,9 @@ def find_the_one(model: Model, focus: Head, kinds: Kinds | None) -> None:
     roles, does, called, order = names, names, names, [*NAMES, MIXED]
     if measured.has_kinds(model):
         if kinds is None:  # also where it came while this was drawn: what stands above does not know it yet
-            waiting.until(
-                measured.kinds(model).done, lambda: waiting.hourglass("Measuring on which tokens every head looks …")
-            )
+            there = measured.kinds(model).done
+            words = "Measuring on which tokens every head looks …"
+            waiting.until(there, lambda: waiting.hourglass(words), news=there)
             return
         roles = [role(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]
         called = [kind_of(kinds, head, name) for head, name in zip(metrics.heads, names, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from dashboard.app_pages.look_inside.machine import words
@@ -10,12 +12,13 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.models.model import maker_of
 from dashboard.parts.prose import plain
+from dashboard.parts.redrawing import redrawn
 from dashboard.view import training
 from transformer.analysis.machine.plan import plan_model, size_of
 from transformer.training.runs import Run, RunError
 
 REFRESH = 1.0
-"""Seconds between two looks at the run's folder."""
+"""Seconds between two drawings at least."""
 
 
 def pointer() -> None:
@@ -30,7 +33,7 @@ def panel() -> None:
     run = _under_way()
     if run is not None:
         st.header("In training now", anchor=False)
-        st.fragment(_moving, run_every=REFRESH)(run.name)
+        redrawn(partial(_moving, run.name), every=REFRESH, news=lambda: _latest(run))
 
 
 def _under_way() -> Run | None:
@@ -38,12 +41,17 @@ def _under_way() -> Run | None:
     return run if run is not None and run.state.live else None
 
 
+def _latest(run: Run) -> list[int]:
+    """The two latest steps of which there are snapshots."""
+    return list(run.snapshots())[-2:]
+
+
 def _moving(name: str) -> None:
     from transformer.analysis.machine.movement import moved
     from transformer.checkpoints import CheckpointError
 
     run = menu.run_called(name)
-    steps = list(run.snapshots())[-2:]
+    steps = _latest(run)
     try:
         states = [run.network(step).state_dict() for step in steps]
     except (CheckpointError, RunError):  # the training has just put others in their place

@@ -313,6 +313,7 @@ def page(model: Model, task: Text) -> None:
         waiting.until(
             lambda: not growing(found, len(found.said)),
             lambda: pictures(model, task, prompt, found),
+            news=lambda: (len(found.said), found.failure),
             every=REFRESH,
         )
     else:

@@ -103,7 +103,9 @@ def anew() -> None:
         stop = permission.owners(measuring.stop)
         left.button("Stop measuring", icon=":material/stop:", on_click=stop, width="stretch", **options)
         with right:
-            waiting.until(lambda: not measuring.running, _progress, then=_measured, every=AGAIN)
+            waiting.until(
+                lambda: not measuring.running, _progress, news=measuring.progress, then=_measured, every=AGAIN
+            )
         return
     left.button("Measure again", icon=":material/refresh:", on_click=begin, width="stretch", **options)
     text = (

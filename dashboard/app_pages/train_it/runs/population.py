@@ -160,7 +160,7 @@ def _under_way() -> None:
         **barred(permission.for_the_owner("stop it")),
     )
     with right:
-        waiting.until(lambda: not sweeping.running, _progress, every=AGAIN)
+        waiting.until(lambda: not sweeping.running, _progress, news=sweeping.progress, every=AGAIN)
     st.page_link(PAGES["populations"].script, label="Look at it on the page Populations", icon=":material/groups:")
 
 

@@ -17,6 +17,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.damage import faults
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model, maker_of
+from dashboard.models.progress import Training
 from dashboard.parts import waiting
 from dashboard.parts.film import COUNTS
 from dashboard.parts.prose import plain, sentence
@@ -275,7 +276,12 @@ names = [entry.name for entry in shown]
 if session.started() and session.started() not in names:
     live.panel()  # what was begun here, and does not stand in the chart
 racing = any(entry.state.live for entry in shown)
-waiting.until(lambda: is_news(names, racing), lambda: together(names), every=REFRESH if racing else None)
+waiting.until(
+    lambda: is_news(names, racing),
+    lambda: together(names),
+    news=lambda: [Training(entry.run)() for entry in shown],
+    every=REFRESH if racing else None,
+)
 st.header("All runs", anchor=False)
 if everyone:
     table.table(list(everyone.values()), names, choose)

@@ -14,7 +14,7 @@ from dashboard.app_pages.train_it.accuracy import counts, words
 from dashboard.app_pages.train_it.accuracy.figures import accuracy_by_head_heatmap
 from dashboard.models.menu import menu
 from dashboard.models.model import Model
-from dashboard.parts import waiting
+from dashboard.parts import redrawing, waiting
 from dashboard.view import session
 from tests.kit.models import untrained
 from tests.kit.pages import State, answer, array, figures, laid_out, link, network, open_page, press, trace
@@ -380,7 +380,8 @@ def test_a_second_look_at_a_page_takes_no_click_back(monkeypatch: pytest.MonkeyP
     state = State(said=[])
     monkeypatch.setattr(streamlit, "session_state", state)
     monkeypatch.setattr(streamlit, "rerun", lambda: None)
-    monkeypatch.setattr(streamlit, "fragment", lambda look, run_every: lambda *told: (look(*told), look(*told)))
+    monkeypatch.setattr(streamlit, "fragment", lambda draw: lambda *told: (draw(*told), draw(*told)))
+    monkeypatch.setattr(redrawing, "ask_for_news", lambda *told: None)
     monkeypatch.setattr(waiting, "torch", lambda: torch)
     monkeypatch.setattr(session, "BEHIND", 0.5)
     monkeypatch.setattr(session, "chosen", lambda: Model.of(menu()["reverse"], 40))

@@ -1,0 +1,51 @@
+"""A part of a page that is drawn anew when there is news of what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard.components.news import ask_for_news
+from dashboard.server.news import Followed
+from dashboard.view import permission
+
+Every = float | None | Callable[[], float | None]
+
+
+def redrawn(
+    draw: Callable[[], object],
+    *,
+    every: Every,
+    news: Callable[[], object] | None = None,
+    behind: Callable[[], bool] = lambda: False,
+) -> None:
+    """Draw something in a fragment of its own, and again when `news` returns another value than before.
+
+    That is at most `every` so many seconds; None is only after a click in it, and a function is asked at each drawing.
+    `news` is called in another thread ten times a second, so it is quick, and looks neither at the session nor at the
+    page. Without it the browser asks every so many seconds. What is `behind` when it is drawn is drawn once more.
+    """
+    st.fragment(_draw)(draw, every, Followed(news or _nothing, permission.visitor()), news is not None, behind)
+
+
+def _draw(draw: Callable[[], object], every: Every, followed: Followed, told: bool, behind: Callable[[], bool]) -> None:
+    version = followed.version  # what comes while it is drawn is newer
+    if behind():
+        version = 0
+    seconds = every() if callable(every) else every
+    try:
+        draw()
+    except Exception:
+        _ask(followed, told, version, seconds)
+        raise
+    _ask(followed, told, version, seconds)  # last: else all else would be at other places once nothing is followed
+
+
+def _ask(followed: Followed, told: bool, version: int, seconds: float | None) -> None:
+    if seconds is not None:
+        ask_for_news(followed.number, followed.token if told else None, version, seconds)
+
+
+def _nothing() -> None:
+    """What is looked at where nothing tells of news."""
