@@ -10,6 +10,7 @@ from dashboard.__main__ import main
 from dashboard.lectures.check import mistakes
 from dashboard.lectures.lecture import read
 from dashboard.lectures.shelf import SHIPPED, lectures
+from transformer.foundation.foreign import shortened
 
 ABOUT = "---\ntitle: A test\nminutes: 1\nlanguage: en\naudience: nobody\n---\n"
 BAD = f"""{ABOUT}## One
@@ -75,7 +76,7 @@ def test_the_command_says_what_holds_and_ends_with_what_does_not(
     said = capsys.readouterr()
     assert said.err == f"{bad}, line 9: “right == 3” is not true of this view: the left side is 8.\n"
     assert main(["lecture", "check", str(none)]) == 2
-    assert capsys.readouterr().err == f"{none}: No such file or directory.\n"
+    assert capsys.readouterr().err == f"{shortened(str(none))}: No such file or directory.\n"
     bad.write_text("nothing")
     assert main(["lecture", "check", str(bad)]) == 2
     assert capsys.readouterr().err == f"{bad}, line 1: the file does not begin with a line “---”.\n"

@@ -43,6 +43,8 @@ def remove(folder: Path) -> None:
                     continue
                 os.chmod(entry.path, 0o700)
                 for inner in list(os.scandir(entry.path)):
+                    if inner.is_dir(follow_symlinks=False):
+                        os.chmod(inner.path, 0o700)  # one that is closed cannot be moved, but by root
                     os.rename(inner.path, folder / uuid4().hex)  # a name that nothing there has
                 os.rmdir(entry.path)
         os.rmdir(folder)
