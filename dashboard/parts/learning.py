@@ -22,7 +22,7 @@ from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
-from transformer.analysis.intervals import Z95
+from transformer.analysis.intervals import CAUTION, Z95
 from transformer.config import RunConfig
 from transformer.foundation.words import counted
 from transformer.training.runs import Run
@@ -47,7 +47,8 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
-    leaks = measured.beyond(ceilings.honest_ceiling(model.config, length).greatest)
+    honest = ceilings.honest_ceiling(model.config, length)
+    leaks = measured.beyond(honest.greatest + CAUTION * honest.error)
     drawn = measured if len(model.task.parts) > 1 else replace(measured, groups=())  # one part needs no name
     figure = accuracy_bars(drawn, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
     sentence = f"{words[0].upper()}{words[1:]}."

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from transformer.analysis.assumptions import told_by
 from transformer.attention import MultiHeadAttention
 from transformer.blocks import Block
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
@@ -197,7 +198,7 @@ def usual_attention(query, key, value, mask, trace=UNTRACED):
 
 def with_attention(model: Transformer, piece: Callable[[MultiHeadAttention], MultiHeadAttention]) -> Transformer:
     """A copy of a decoder in which every attention module is replaced by what `piece` makes of it."""
-    if model.config.positions in ("rotary", "alibi"):
+    if told_by(model.positions) in ("bias", "rotation"):
         raise ValueError(f"a mistake is shown with positions that are added to the input, not {model.config.positions}")
     other = copy.deepcopy(model)
     for block in other.decoder:

@@ -36,8 +36,10 @@ MOST_PATTERNS = 5000
 """Cases that are gone through one by one, at most."""
 SAMPLED_QUESTIONS, MOST_ROWS = 2000, 20_000
 """Questions that are drawn where there are more cases: of one length, and at most of all that look alike."""
+MOST_QUESTIONS = 2**17
+"""Questions that are gone through one by one, at most, for what can be guessed under a law that no place decides."""
 GUESSED_FROM, FILLS = 64, 512
-"""Of a law that no place decides: questions a ceiling is averaged over, and ways to fill what is not seen of each."""
+"""Of such a law with more: questions a ceiling is averaged over, and ways to fill what is not seen of each."""
 PI = "31415926535897932384626433832795"
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 Question = Int[np.ndarray, "length"]
@@ -506,19 +508,24 @@ class Task(ABC):
 def _guessed(task: Task, length: int, sought: int, seen: tuple[int, ...]) -> tuple[float, float, float, float]:
     """Accuracy and nats of the best guess, and their standard errors, under a law that no place decides.
 
-    Sought and seen are symbols as `symbols_of_targets` counts them. Averaged over questions that are drawn with a fixed
-    seed: what is not seen of each is filled in many ways, and those are kept that agree with what is seen of the
+    Sought and seen are symbols as `symbols_of_targets` counts them. Exact, with errors of 0, where there are few
+    questions: of all that look alike the commonest symbol is said. Else averaged over questions that are drawn with a
+    fixed seed: what is not seen of each is filled in many ways, and those are kept that agree with what is seen of the
     answer. One half of them says what to guess and the other judges it, so that no luck is in it.
+    An estimate is never 1.
     """
     places, told = [s for s in seen if 0 <= s < length], [s - length for s in seen if s >= length]
     if sought >= length and len(places) == length:
         return 1.0, 0.0, 0.0, 0.0
     if sought < length and not told:
         return task.chance, task.chance_loss, 0.0, 0.0
+    if task.symbols**length <= MOST_QUESTIONS:
+        return *_best_of_all(task, length, sought, [*places, *(length + each for each in told)]), 0.0, 0.0
     rng = np.random.default_rng(0)
-    questions, fills = (rng.integers(0, task.symbols, (size, length)) for size in (GUESSED_FROM, FILLS))
+    questions = rng.integers(0, task.symbols, (GUESSED_FROM, length))
     right, nats = np.ones(len(questions)), np.zeros(len(questions))
     for row, (question, answer) in enumerate(zip(questions, task.carried(questions)[:, length:], strict=True)):
+        fills = rng.integers(0, task.symbols, (FILLS, length))
         fills[:, places] = question[places]
         carried = task.carried(fills)
         agree = carried[(carried[:, length:][:, told] == answer[told]).all(axis=1), sought]
@@ -527,8 +534,21 @@ def _guessed(task: Task, length: int, sought: int, seen: tuple[int, ...]) -> tup
         counts = np.bincount(agree[::2], minlength=task.symbols)
         right[row] = (agree[1::2] == counts.argmax()).mean()
         nats[row] = -np.log((counts[agree[1::2]] + 1 / task.symbols) / (counts.sum() + 1)).mean()
-    errors = [float(each.std()) / len(each) ** 0.5 for each in (right, nats)]
-    return float(right.mean()), float(nats.mean()), *errors
+    errors = [max(float(each.std()) / len(each) ** 0.5, 1 / len(each)) for each in (right, nats)]
+    return min(float(right.mean()), 1 - 1 / len(right)), float(nats.mean()), *errors
+
+
+def _best_of_all(task: Task, length: int, sought: int, seen: list[int]) -> tuple[float, float]:
+    """Accuracy and nats of the best guess of one symbol over all questions, of which some symbols are seen."""
+    carried = task.carried(np.indices((task.symbols,) * length).reshape(length, -1).T)
+    alike = np.zeros(len(carried), dtype=np.int64)
+    for symbol in seen:
+        alike = np.unique(alike * task.symbols + carried[:, symbol], return_inverse=True)[1]
+    counts = np.bincount(alike * task.symbols + carried[:, sought], minlength=(alike.max() + 1) * task.symbols)
+    counts = counts.reshape(-1, task.symbols)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return float(counts.max(axis=1).sum() / len(carried)), float(-(counts * logarithms).sum() / len(carried))
 
 
 @lru_cache(maxsize=64)

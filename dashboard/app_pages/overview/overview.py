@@ -24,7 +24,7 @@ def answered() -> None:
     said, law, names = model.said(question), task.answer(question), task.vocabulary
     knowable = ceilings.ceiling(model.config, len(question)).accuracy[task.answers(len(question))] == 1
     right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
-    what = f"It {task.verb}" if count == len(law) else f"It {task.verb} what its mask lets it see"
+    what = f"It {task.verb}" if count == len(law) else f"It {task.verb} as far as its mask lets it see"
     well = ":" if right == count else ", but not well yet:"
     headline = f"{what}{well} {right} of {count} right."
     st.title(headline, anchor=False)

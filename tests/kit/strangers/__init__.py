@@ -15,6 +15,9 @@ def lend(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], *names: str) 
     """Put plug-ins of this folder into a registry, as if they lay in its own."""
     modules = registry._modules
 
+    taken = sorted(set(names) & set(modules()))
+    assert not taken, f"the registry has {', '.join(taken)} already: call the stranger something else"
+
     def and_these() -> dict[str, str]:
         return modules() | {name: f"{__name__}.{name.replace('-', '_')}" for name in names}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kit import strangers
+from transformer import tasks
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.tasks import TASKS
@@ -234,9 +235,15 @@ def test_a_law_that_breaks_its_word_is_an_error_and_no_wrong_batch(answer, rearr
         type("Wrong", (Continuation,), said)(length=3, symbols=3).encode(np.array([[2, 1, 0], [1, 1, 1]]))
 
 
+@pytest.mark.parametrize("most", [3**4, 0])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_ceiling_of_a_law_that_no_place_decides_is_that_of_every_question(seed):
-    """Against all questions there are: at each target the likeliest token given exactly what is visible there."""
+def test_the_ceiling_of_a_law_that_no_place_decides_is_that_of_every_question(monkeypatch, seed, most):
+    """Against all questions there are: at each target the likeliest token given exactly what is visible there.
+
+    Where there are more than are gone through it is an estimate, within its error.
+    """
+    monkeypatch.setattr(tasks, "MOST_QUESTIONS", most)
+    tasks._guessed.cache_clear()
     task = TASKS["count"](length=4, symbols=3)
     questions = np.array([*itertools.product(range(3), repeat=4)])
     batch, reach = task.encode(questions), np.random.default_rng(seed).random((5, 5)) < 0.6
@@ -245,11 +252,16 @@ def test_the_ceiling_of_a_law_that_no_place_decides_is_that_of_every_question(se
         seen: dict[bytes, Counter] = {}
         for read, right in zip(batch.tokens[:, reach[target]], batch.targets[:, target], strict=True):
             seen.setdefault(read.tobytes(), Counter())[int(right)] += 1
-        exact = sum(max(counts.values()) for counts in seen.values()) / len(questions)
-        assert abs(found.accuracy[target] - exact) < 0.02 + 4 * found.error[target]
+        counts = [np.array([*each.values()]) for each in seen.values()]
+        exact = sum(each.max() for each in counts) / len(questions)
+        nats = -sum(float((each * np.log(each / each.sum())).sum()) for each in counts) / len(questions)
+        assert abs(found.accuracy[target] - exact) <= 1e-12 + (0.02 + 4 * found.error[target]) * (not most)
+        assert abs(found.nats[target] - nats) <= 1e-12 + (0.05 + 4 * found.nats_error[target]) * (not most)
+        assert not (most and found.error[target])
     sure = task.ceiling(np.tri(5, dtype=bool))
     assert sure.accuracy.tolist() == pytest.approx([1 / 3] * 3 + [1, 1])
     assert not sure.error.any()
+    tasks._guessed.cache_clear()
 
 
 # --- where the answer stands

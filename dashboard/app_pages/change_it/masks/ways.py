@@ -180,15 +180,19 @@ def _through(mask: np.ndarray, least: int, target: int, start: int) -> str:
 
 
 def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: int, most: float) -> str:
-    """Of an output that needs all of the question: how much of it arrives."""
+    """Of an output that no one place of the question decides: how much of it arrives."""
     arrived = int(ceilings.reach(task, mask, n_layers, length)[target, :length].sum())
     output = (
-        f"Output {task.target_names(length)[target]}, said at position {target + 1}, needs all {length} "
+        f"Output {task.target_names(length)[target]}, said at position {target + 1}, may depend on all {length} "
         "tokens of the question"
     )
+    layers = f"{n_layers} layer{'s' if n_layers != 1 else ''}"
+    if arrived == length:
+        return f"{output}. They can arrive in {layers}."
     if most == 1:
-        return f"{output}. They can arrive in {n_layers} layer{'s' if n_layers != 1 else ''}."
-    return f"{output}. {arrived} of them can arrive, so at most {most:.2f} can be right."
+        return f"{output}. What decides it can arrive in {layers}."
+    about = "about " if float(ceilings.ceiling_of_mask(task, mask, n_layers, length).error[target]) else ""
+    return f"{output}. {arrived} of them can arrive, so at most {about}{most:.2f} can be right."
 
 
 def told(arrives: np.ndarray, target: int, n_layers: int) -> str:

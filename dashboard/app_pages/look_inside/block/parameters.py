@@ -188,8 +188,8 @@ def _positions(model: Model, found: tuple[Entry, ...]) -> str:
         most = max(moved[entry.name].distance for entry in tables)
         far = " They have moved by exactly 0." if most == 0 else f" They have moved by {tiny(most)}."
     return (
-        f"The {encoding_name(name)} positions are {'buffers' if several else 'a buffer'}, {named}: they follow from a "
-        f"formula, and no training moves them.{far}"
+        f"The {encoding_name(name)} positions are {'buffers' if several else 'a buffer'}, {named}: no "
+        f"training moves them.{far}"
     )
 
 

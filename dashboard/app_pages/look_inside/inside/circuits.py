@@ -12,6 +12,7 @@ from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.components.plot import coloured, plot
 from dashboard.models import passages
 from dashboard.models.model import Model
+from dashboard.parts.prose import encoding_name
 from dashboard.parts.widgets import told
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
@@ -51,7 +52,8 @@ def _three(model: Model, sample: Sample, head: Head) -> None:
             fit = found.qk_positions[: len(attention.queries), : len(attention.keys)][:MOST_POSITIONS, :MOST_POSITIONS]
             words = position_sentence(fit, attention.mask, expected if works(head, model) else None)
             if found.positions_from == "bias":
-                words = f"ALiBi's bias, the same for all tokens. {words}"
+                encoding = encoding_name(model.config.model.positions)
+                words = f"{encoding[0].upper()}{encoding[1:]}'s bias, the same for all tokens. {words}"
             rows, columns = ([str(i + 1) for i in range(n)] for n in fit.shape)
             _draw(
                 fit,

@@ -52,14 +52,21 @@ CAUSAL8 = [0.1] * 4 + [1.0] * 4
         (ALIGNED, NEAR, 2, 1, "y1", f"needs the token x8. {FAR}"),
         (ALIGNED, NEAR, 3, 2, "y2", f"needs the token x7. It can arrive in 3 layers through {HOPS}."),
         ("reverse-translate", "causal", 2, 1, "y1", f"needs the source token x8. It can arrive in 1 layer, {ACROSS}."),
-        ("sort", "causal", 2, 9, "y1", "needs all 8 tokens of the question. They can arrive in 2 layers."),
-        ("sort", "hide:3", 2, 9, "y1", "needs all 8 tokens of the question. 7 of them can arrive, so at most 0."),
+        ("sort", "causal", 2, 9, "y1", "may depend on all 8 tokens of the question. They can arrive in 2 layers."),
+        (
+            "sort",
+            "hide:3",
+            2,
+            9,
+            "y1",
+            "may depend on all 8 tokens of the question. 7 of them can arrive, so at most ",
+        ),
     ],
 )
 def test_one_output_in_a_sentence(task: str, mask: str, n_layers: int, target: int, name: str, said: str) -> None:
     found = masks_ways.sentence(TASKS[task](), masks.parse(mask), n_layers, 8, target - 1)
     assert found.startswith(f"Output {name}, said at position {target}, {said}")
-    assert found.endswith(said) or said.endswith("at most 0.")
+    assert found.endswith(said) or said.endswith("at most ")
 
 
 # --- the page against counts made here
