@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
+from transformer.foundation.words import counted
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
 from transformer.masks.full import Full
@@ -18,7 +19,16 @@ def begun_with(separator: int, sequences: Int[np.ndarray, "row length"]) -> Int[
     return np.concatenate([np.full((len(sequences), 1), separator), sequences[:, :-1]], axis=1)
 
 
-class Continuation(Task):
+class _TwoParts(Task):
+    """A task whose targets have two parts."""
+
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if len(getattr(cls, "parts", "")) != 2 and "groups" not in cls.__dict__:
+            raise TypeError(f"the task {cls.__name__} names {counted(len(cls.parts), 'part')}, and its layout has two")
+
+
+class Continuation(_TwoParts):
     """`[x1..xn, SEP, y1..ym]` read one token at a time, each target the next token."""
 
     parts: ClassVar[tuple[str, ...]] = ("question", "answer")
@@ -51,7 +61,7 @@ class Continuation(Task):
         return np.concatenate([np.arange(1, length), [-1], self._symbols_of_answer(length)])
 
 
-class Aligned(Task):
+class Aligned(_TwoParts):
     """`x1..xn` read at once; the target at position i is yi. An answer is as long as its question."""
 
     parts: ClassVar[tuple[str, ...]] = ("first half", "second half")

@@ -12,8 +12,10 @@ from tests.browser.conftest import SCREEN
 from tests.kit.driving import PATIENCE, fits_a_phone
 
 
-def states(frame: bytes) -> list[str]:
-    """What a frame to the server says of widgets and components: a timer's request, for one, says nothing of any."""
+def states(frame: bytes | str) -> list[str]:
+    """What a frame to the server says of widgets and components; in words, the page asks for news."""
+    if isinstance(frame, str):
+        return [frame]
     return [str(each) for each in BackMsg.FromString(frame).rerun_script.widget_states.widgets]
 
 
@@ -67,7 +69,7 @@ def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> N
 
 
 def test_a_lectures_words_wait_for_the_choice(page: Page, address: str) -> None:
-    sent: list[bytes] = []
+    sent: list[bytes | str] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(f"{address}/accuracy?run=reverse&lecture=masks&lecture_step=1")
     box, words = page.locator(".al-prediction"), page.locator(".st-key-lecture-words")

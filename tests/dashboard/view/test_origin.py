@@ -62,7 +62,8 @@ def test_weights_written_by_hand_have_a_digest_of_their_own() -> None:
 
 def test_another_link_redraws_no_figure() -> None:
     def messages(app: AppTest) -> list[bytes]:
-        return [each.proto.bytes for each in app.get("bidi_component")]
+        asking = "news"  # for which each drawing has a token of its own
+        return [each.proto.bytes for each in app.get("bidi_component") if asking not in each.proto.component_name]
 
     one = open_page("heads", run="reverse", input="7 7 7 1")
     other = open_page("heads", run="reverse", input="7 7 7 1", sequences="256")

@@ -199,7 +199,7 @@ def test_what_can_be_known_is_learned(task, model, said):
     assert steps[-1].solved
     for length in config.build_task().lengths:
         found = accuracy_by_position(network, config.build_task(), sequences=1000, length=length)
-        assert found.of("second half") > 0.95, length
+        assert found.of(config.build_task().part) > 0.95, length
     assert verdict(found, config).endswith(said)
     if "chance" in said:
         low, high = found.interval()

@@ -175,9 +175,10 @@ def most_changed(scores: np.ndarray, mask: np.ndarray, d_head: int) -> tuple[int
 
 def _bias(inside: Inside, key: int) -> str:
     assert inside.bias is not None
-    price = f"{number(inside.scaled[key])} − {number(-inside.bias[key])} = {number(inside.scores[key])}"
+    sign = "−" if inside.bias[key] <= 0 else "+"
+    price = f"{number(inside.scaled[key])} {sign} {number(abs(inside.bias[key]))} = {number(inside.scores[key])}"
     away = abs(key - inside.place)
-    return f"{asked(inside, key)} is {away} away: {price}. Each head has its own price for distance (ALiBi)."
+    return f"{asked(inside, key)} is {away} away: {price}. Each head has its own bias for each distance."
 
 
 def _mask(inside: Inside, key: int) -> str:

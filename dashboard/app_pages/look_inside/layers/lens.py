@@ -20,6 +20,7 @@ from dashboard.models.passages import sayable
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.lens import Lens
@@ -140,7 +141,7 @@ def stages(reading: Reading, *, key: str) -> None:
         chosen=(stage, place),
     )
     counts = ", ".join(f"{count} {after(site)}" for count, site in zip(reading.counts, lens.stages, strict=True))
-    alt = f"Logit lens. Of {int(reading.known.sum())} answers that can be known, right are: {counts}."
+    alt = f"Logit lens. Of {counted(int(reading.known.sum()), 'answer')} that can be known, right are: {counts}."
     rows = len(lens.stages) + 1
     plot(figure, key=key, alt=alt, height=96 + max(18, min(46, 440 // rows)) * rows, on_click=chosen)
 

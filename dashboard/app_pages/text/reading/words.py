@@ -15,6 +15,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads.distances import MOST, Distances
 from transformer.analysis.heads.induction import INDUCTION, LEAST, PREVIOUS, Repetition
 from transformer.analysis.heads.metrics import MARGIN, Estimate
+from transformer.foundation.words import counted
 from transformer.text.perplexity import COUNTING
 from transformer.text.perplexity import said as in_words
 from transformer.text.tokens import UNKNOWN, shown
@@ -208,5 +209,5 @@ def distance_sentence(found: Distances, head: Head, label: str) -> str:
     mean = give_or_take(found.mean.mean[i], found.mean.half[i], 1)
     return (
         f"Head {label} looks {mean} tokens away on average, a head that looks evenly {found.even_mean[i]:.1f}. "
-        f"{MOST:.0%} of its attention is at most {found.reach[i]} tokens away."
+        f"{MOST:.0%} of its attention is at most {counted(int(found.reach[i]), 'token')} away."
     )
