@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser.conftest import SCREEN
-from tests.kit.driving import PATIENCE, fits_a_phone
+from tests.kit.driving import PATIENCE, SETTLED, fits_a_phone
 
 
 def states(frame: bytes | str) -> list[str]:
@@ -53,6 +53,8 @@ def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> N
     expect(picture).to_be_visible(timeout=PATIENCE)
     fits_a_phone(page)
     page.set_viewport_size(SCREEN)
+    page.wait_for_function(SETTLED)
+    picture.scroll_into_view_if_needed()  # once it stands still: the clicks do not wait for that
     cells = picture.locator(".cell, .forbidden")
     for query, key in ((9, 8), (10, 7), (16, 1), (1, 16)):  # the last one is forbidden, and takes no paint
         cells.nth(16 * (query - 1) + key - 1).click(force=True)
