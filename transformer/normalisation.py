@@ -32,7 +32,7 @@ class Normalisation(nn.Module):
         normed: Tensor = self.kind.forward(x, self.weight, self.bias, self.eps)
         return normed
 
-    def mapped(self, x: Vectors) -> Vectors:
+    def centre_and_scale(self, x: Vectors) -> Vectors:
         """Centring and gain: the linear map that its weights alone make, without the division."""
         centred: Tensor = self.kind.centred(x)
         return centred * self.weight
@@ -44,7 +44,7 @@ class Normalisation(nn.Module):
 
     def linear(self, x: Vectors, at: Vectors) -> Vectors:
         """The linear map that this norm is at the vectors `at`: it divides by what it divides those by."""
-        return self.mapped(x) / self.divisor(at)
+        return self.centre_and_scale(x) / self.divisor(at)
 
     @property
     def shift(self) -> Tensor | float:
@@ -61,7 +61,7 @@ class NoNorm(Normalisation):
     def forward(self, x: Vectors) -> Vectors:
         return x
 
-    def mapped(self, x: Vectors) -> Vectors:
+    def centre_and_scale(self, x: Vectors) -> Vectors:
         return x
 
     def divisor(self, at: Vectors) -> Float[Tensor, "*batch one"]:

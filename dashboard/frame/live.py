@@ -17,7 +17,7 @@ from dashboard.lectures.shelf import lectures
 from dashboard.models import menu
 from dashboard.models.progress import Training
 from dashboard.parts.prose import plain
-from dashboard.parts.redrawing import redrawn
+from dashboard.parts.redrawing import redraw_on_news
 from dashboard.parts.text import newest, whole
 from dashboard.parts.widgets import barred
 from dashboard.server import background
@@ -46,12 +46,12 @@ def panel() -> None:
         return
     if run.name not in (session.started(), st.session_state.get("watching")):
         if run.state.live:
-            redrawn(partial(_of_another, run.name), every=SELDOM, news=Training(run))
+            redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
     longest = _longest() if session.started() == run.name else None
     ends = None if longest is None else st.session_state.watched_since + longest
     with st.container(border=True, key="training"):
-        redrawn(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
+        redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dashboard.view import permission
 Every = float | None | Callable[[], float | None]
 
 
-def redrawn(
+def redraw_on_news(
     draw: Callable[[], object],
     *,
     every: Every,

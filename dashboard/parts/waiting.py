@@ -13,7 +13,7 @@ from dashboard.models.background import Lane
 from dashboard.models.on_the_spot import quick_training
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts.prose import plain, sentence
-from dashboard.parts.redrawing import Every, redrawn
+from dashboard.parts.redrawing import Every, redraw_on_news
 from dashboard.server.background import torch
 from dashboard.view import clicks, session
 from transformer.config import RunConfig
@@ -33,7 +33,7 @@ def until(
 ) -> None:
     """Draw something again and again until it is over; `then` do this, and draw the whole page anew.
 
-    Again is when `news` returns another value, which it also does when it is over (see `redrawn`).
+    Again is when `news` returns another value, which it also does when it is over (see `redraw_on_news`).
 
     What is over at once is drawn once as well: a page that asks for another run before it is painted is never painted.
     """
@@ -47,7 +47,7 @@ def until(
         drawn = True
         draw()
 
-    redrawn(look, every=every, news=news, behind=lambda: not drawn and over())
+    redraw_on_news(look, every=every, news=news, behind=lambda: not drawn and over())
 
 
 def ready(future: Future[T], words: str) -> T | None:

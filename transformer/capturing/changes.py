@@ -59,7 +59,9 @@ def capture_changed(model: Callable[..., Any], change: Change, *inputs: Any, **n
     if isinstance(model, Network):
         return _changed_ours(model, change, inputs, named)
     before = Notes(model, batches(inputs, named))
-    with torch.random.fork_rng():  # what the model draws at random it draws again
+    own = model.parameters() if isinstance(model, nn.Module) else ()
+    devices = {each.device for each in own if each.is_cuda}  # a GPU that it does not use is left alone
+    with torch.random.fork_rng(devices):  # what the model draws at random it draws again
         run(model, before, inputs, named)
     return changed_after(before, model, change, inputs, named)
 

@@ -98,20 +98,20 @@ class Weighing:
         axis, kept = self.product.letters[self.one].index(letter), self.product.result.index(letter)
         new = max(*self.product.letters[0], *self.product.letters[1], *self.product.result) + 1
 
-        def parted(letters: Letters) -> Letters:
+        def split_letters(letters: Letters) -> Letters:
             return tuple(one for each in letters for one in ((new, new + 1) if each == letter else (each,)))
 
-        def parted_labels(root: Root | None, labels: Tensor | None) -> Tensor | None:
+        def split_labels(root: Root | None, labels: Tensor | None) -> Tensor | None:
             if labels is None and root is not None:
                 labels = torch.arange(root.scores.numel(), device=root.scores.device).view(root.scores.shape)
             return labels if labels is None else labels.unflatten(axis, sizes)
 
-        self.labels = parted_labels(self.root, self.labels)
-        self.others = tuple(replace(each, labels=parted_labels(each.root, each.labels)) for each in self.others)
+        self.labels = split_labels(self.root, self.labels)
+        self.others = tuple(replace(each, labels=split_labels(each.root, each.labels)) for each in self.others)
         self.pattern, self.result = self.pattern.unflatten(axis, sizes), self.result.unflatten(kept, sizes)
         self.more = {kind: each if kind in BY_KEY else each.unflatten(axis, sizes) for kind, each in self.more.items()}
-        one, other = map(parted, self.product.letters)
-        self.product = Product(self.product.operands, (one, other), parted(self.product.result))
+        one, other = map(split_letters, self.product.letters)
+        self.product = Product(self.product.operands, (one, other), split_letters(self.product.result))
 
     @property
     def keys(self) -> Letters:

@@ -110,7 +110,7 @@ NOT_RUN = {
     *("heads.measure.heads_of", "heads.measure.removal_takes_long", "heads.measure.removal_work"),
     *("heads.score_terms.splittable", "assumptions.attention_of", "interventions.influence.together"),
     *("stream.dropout.with_dropout", "stream.sublayers.sublayer_of"),
-    *("stream.sublayers.mapped_after", "stream.sublayers.mapped_before"),
+    *("stream.sublayers.map_after", "stream.sublayers.map_before"),
 }
 """What reads a model's shape alone."""
 OF_TEXTS: dict[str, Call] = {

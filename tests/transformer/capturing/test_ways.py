@@ -696,3 +696,13 @@ def test_a_model_made_in_inference_mode_is_seen_there() -> None:
     with torch.inference_mode():
         model, x = made(PatternsWritten), torch.randn(BATCH, LENGTH, WIDTH)
         assert capture(model, x)["PatternsWritten.pattern"] == near(model.expected(x))
+
+
+def test_a_change_leaves_a_gpu_alone_on_which_the_model_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(*_: object) -> None:
+        raise AssertionError("the GPU is asked for its random numbers")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", begin)
+    model, x = made(PatternsWritten), torch.randn(BATCH, LENGTH, WIDTH)
+    assert capture_changed(model, Change(mask=CAUSAL), x).attentions() == ("PatternsWritten",)

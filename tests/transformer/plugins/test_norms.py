@@ -53,7 +53,7 @@ def test_it_is_its_linear_part_at_what_it_reads_plus_its_shift(name):
     norm, x = made(name), vectors(0)
     torch.testing.assert_close(norm(x), norm.linear(x, x) + norm.shift, rtol=0, atol=1e-12)
     assert (norm.bias is not None) == NORMS[name].shifts
-    torch.testing.assert_close(norm.linear(x, x), norm.mapped(x) / norm.divisor(x), rtol=0, atol=1e-12)
+    torch.testing.assert_close(norm.linear(x, x), norm.centre_and_scale(x) / norm.divisor(x), rtol=0, atol=1e-12)
 
 
 @ALL
@@ -102,7 +102,7 @@ def test_a_model_with_it_runs_learns_and_is_restored(name, place, task):
 @torch.no_grad()
 def test_no_norm_leaves_every_vector_as_it_is_and_adds_nothing():
     norm, x = NoNorm(), vectors(0)
-    assert norm(x) is norm.mapped(x) is norm.linear(x, x) is x
+    assert norm(x) is norm.centre_and_scale(x) is norm.linear(x, x) is x
     assert (norm.shift, norm.divisor(x).unique().tolist(), [*norm.parameters()]) == (0.0, [1.0], [])
 
 
@@ -121,7 +121,7 @@ def test_it_is_its_formula_and_pytorch_s_module(name):
     theirs.load_state_dict(norm.state_dict())
     torch.testing.assert_close(norm(x), theirs(x), rtol=0, atol=1e-12)
     np.testing.assert_allclose(norm(x), normed(x.numpy(), norm), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(norm.mapped(x), mapped(x.numpy(), norm), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(norm.centre_and_scale(x), mapped(x.numpy(), norm), rtol=0, atol=1e-12)
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from transformer.analysis.assumptions import Told, attention_of, require_residual, told_by
 from transformer.analysis.findings import Head
-from transformer.analysis.stream.sublayers import mapped_after, mapped_before
+from transformer.analysis.stream.sublayers import map_after, map_before
 from transformer.model import Transformer
 
 
@@ -63,8 +63,8 @@ def circuits(model: Transformer, head: Head, tokens: Sequence[int] | None = None
         return projection.weight.unflatten(0, (attention.n_heads, attention.d_head))[head.index]
 
     def fit(vectors: Float[Tensor, "one d_model"]) -> Float[Tensor, "one one"]:
-        query = mapped_before(model, head.site, vectors) @ part(attention.query).T
-        key = mapped_before(model, asked, vectors) @ part(attention.key).T
+        query = map_before(model, head.site, vectors) @ part(attention.query).T
+        key = map_before(model, asked, vectors) @ part(attention.key).T
         return query @ key.T / math.sqrt(attention.d_head)
 
     scale = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
@@ -82,8 +82,8 @@ def circuits(model: Transformer, head: Head, tokens: Sequence[int] | None = None
     ov = None
     if stack == "decoder" or model.config.architecture == "encoder":
         output = attention.out.weight.unflatten(1, (attention.n_heads, attention.d_head))[:, head.index]
-        written = mapped_before(model, asked, embedded) @ part(attention.value).T @ output.T
-        ov = (mapped_after(model, head.site, written) @ model.unembedding.weight.T)[:, :-1]
+        written = map_before(model, asked, embedded) @ part(attention.value).T @ output.T
+        ov = (map_after(model, head.site, written) @ model.unembedding.weight.T)[:, :-1]
     return Circuits(
         head=head,
         qk_tokens=_array(fit(embedded)),

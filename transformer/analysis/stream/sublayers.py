@@ -35,7 +35,7 @@ def sublayers_of(block: Block) -> dict[str, Norms]:
     return found
 
 
-def mapped_before(model: Transformer, path: str, vectors: Tensor) -> Tensor:
+def map_before(model: Transformer, path: str, vectors: Tensor) -> Tensor:
     """Vectors of the embedding as the sub-layer `path` reads them on the straight way, past all sub-layers before it.
 
     Each norm on that way does its linear part, centring and gain, without the division. `path` may be
@@ -44,19 +44,19 @@ def mapped_before(model: Transformer, path: str, vectors: Tensor) -> Tensor:
     stack = path.split(".")[0]
     for name, around in _around(model, stack):
         if name == path:
-            return norm_of(around.before).mapped(vectors)
-        vectors = norm_of(around.after).mapped(vectors)
-    return norm_of(model.get_submodule("memory_norm")).mapped(vectors)
+            return norm_of(around.before).centre_and_scale(vectors)
+        vectors = norm_of(around.after).centre_and_scale(vectors)
+    return norm_of(model.get_submodule("memory_norm")).centre_and_scale(vectors)
 
 
-def mapped_after(model: Transformer, path: str, vectors: Tensor) -> Tensor:
+def map_after(model: Transformer, path: str, vectors: Tensor) -> Tensor:
     """What the sub-layer `path` writes, as the unembedding reads it on the straight way, past all those after it."""
     reached = False
     for name, around in _around(model, path.split(".")[0]):
         reached |= name == path
         if reached:
-            vectors = norm_of(around.after).mapped(vectors)
-    return norm_of(model.final_norm).mapped(vectors)
+            vectors = norm_of(around.after).centre_and_scale(vectors)
+    return norm_of(model.final_norm).centre_and_scale(vectors)
 
 
 def _around(model: Transformer, stack: str) -> Iterator[tuple[str, Norms]]:

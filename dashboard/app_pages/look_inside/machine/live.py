@@ -12,7 +12,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import menu
 from dashboard.models.model import maker_of
 from dashboard.parts.prose import plain
-from dashboard.parts.redrawing import redrawn
+from dashboard.parts.redrawing import redraw_on_news
 from dashboard.view import training
 from transformer.analysis.machine.plan import plan_model, size_of
 from transformer.training.runs import Run, RunError
@@ -33,7 +33,7 @@ def panel() -> None:
     run = _under_way()
     if run is not None:
         st.header("In training now", anchor=False)
-        redrawn(partial(_moving, run.name), every=REFRESH, news=lambda: _latest(run))
+        redraw_on_news(partial(_moving, run.name), every=REFRESH, news=lambda: _latest(run))
 
 
 def _under_way() -> Run | None:

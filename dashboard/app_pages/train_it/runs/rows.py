@@ -45,7 +45,7 @@ class Page:
     all: int
 
     @property
-    def parted(self) -> bool:
+    def is_part(self) -> bool:
         """Is anything left out?"""
         return len(self.frame) < self.all
 
@@ -109,7 +109,7 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
 
 def turn_pages(page: Page) -> None:
     """Say which rows are shown, and let one turn to the others; nothing where all are."""
-    if not page.parted:
+    if not page.is_part:
         return
     left, right = st.columns([1, 1], gap="medium", vertical_alignment="center")
 

@@ -81,7 +81,7 @@ def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list
             "status": st.column_config.TextColumn("Status"),
             "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm", width=150),
         },
-        alt=page.words if page.parted else f"Table of {len(names)} runs.",
+        alt=page.words if page.is_part else f"Table of {len(names)} runs.",
     )
     rows.turn_pages(page)
     if elsewhere:

@@ -42,7 +42,7 @@ def row_of(case: Case, site: str, place: tuple[int, int, int]) -> tuple[str, dic
     }
 
 
-def rounded(case: Case, worst: float, said: str, table: dict[str, tuple[Cell, ...]]) -> Finding:
+def judge_rounding(case: Case, worst: float, said: str, table: dict[str, tuple[Cell, ...]]) -> Finding:
     """A finding about logits that only rounding may tell apart."""
     holds = worst <= case.rounding
     verdict = (

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer.analysis.health.case import Case, Cell, Check, Finding
-from transformer.analysis.health.checks._evidence import rounded
+from transformer.analysis.health.checks._evidence import judge_rounding
 
 
 class Independence(Check):
@@ -41,4 +41,4 @@ class Independence(Check):
             "in half the batch, differs by": tuple(parted.tolist()),
         }
         said = f"{count} sequences, in reverse order and in half the batch: their logits"
-        return rounded(case, worst, said, table)
+        return judge_rounding(case, worst, said, table)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer.analysis.health.case import Case, Cell, Check, Finding
-from transformer.analysis.health.checks._evidence import rounded
+from transformer.analysis.health.checks._evidence import judge_rounding
 from transformer.masks import parse
 
 MOST_STEPS = 8
@@ -57,4 +57,4 @@ class FreeRunning(Check):
             "said below the likeliest by": tuple(short[sequence].tolist()),
         }
         words = f"{steps} tokens said one by one in each of {len(tokens)} sequences, and one pass over them"
-        return rounded(case, worst, f"{words} (below, sequence {sequence + 1}): the logits", table)
+        return judge_rounding(case, worst, f"{words} (below, sequence {sequence + 1}): the logits", table)

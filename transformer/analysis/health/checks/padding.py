@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer.analysis.health.case import Case, Cell, Check, Finding
-from transformer.analysis.health.checks._evidence import rounded
+from transformer.analysis.health.checks._evidence import judge_rounding
 
 
 class Padding(Check):
@@ -40,7 +40,7 @@ class Padding(Check):
             "output": tuple(i + 1 for i in place),
             "logits differ by": tuple(apart.amax(0).tolist()),
         }
-        return rounded(case, worst, said, table)
+        return judge_rounding(case, worst, said, table)
 
 
 def _padded(tokens: Int[Tensor, "batch _kept"], width: int, token: int) -> Int[Tensor, "batch width"]:
