@@ -17,8 +17,8 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view import imported as view
+from dashboard.view.link import longest
 from dashboard.view.pages import Page
-from dashboard.view.settings import longest
 from transformer.foundation.checks import UserError
 from transformer.text.task import Text
 

@@ -17,8 +17,8 @@ from dashboard.lectures.questions import asked
 from dashboard.lectures.reading import Mistake
 from dashboard.lectures.values import ViewValues, model_of
 from dashboard.models import menu
+from dashboard.view.link import FIELDS
 from dashboard.view.pages import OVERVIEW, PAGES
-from dashboard.view.settings import FIELDS
 
 MAIN = Path(__file__).parents[1] / "frame" / "main.py"
 PATIENCE = 120.0

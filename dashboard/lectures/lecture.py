@@ -37,7 +37,7 @@ from dashboard.lectures.expressions import Expression
 from dashboard.lectures.questions import BARS, CELLS, CHOICE, NUMBER, WORDS, Question
 from dashboard.lectures.reading import Mistake, choice, expression, field, head, text_of, untyped, view_of, words_of
 from dashboard.models.cache import keyed_by_repr
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 
 ABOUT = ("title", "minutes", "language", "audience")
 """What a file says of its lecture, each once."""
@@ -60,7 +60,7 @@ class Step:
     """Where its heading stands."""
     page: str
     """The address of the page it stands on."""
-    view: Settings
+    view: View
     look: str
     """The key of the element that is marked; empty is none."""
     until: str

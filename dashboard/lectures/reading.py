@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from dashboard.lectures.expressions import Expression, Values, parsed
+from dashboard.view.link import View, from_query
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import Settings, from_query
 from transformer.foundation.regular_files import open_file
 
 Words = tuple[str | Expression, ...]
@@ -85,7 +85,7 @@ def choice(text: str, line: int) -> tuple[str, Expression]:
     return said.strip(), expression(true, line)
 
 
-def view_of(text: str, line: int) -> tuple[str, Settings]:
+def view_of(text: str, line: int) -> tuple[str, View]:
     """The page and the settings of a view, as a link has them: "heads?run=reverse&head=…"."""
     page, _, query = text.partition("?")
     page = page.strip().strip("/") or "overview"

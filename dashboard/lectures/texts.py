@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from dashboard.app_pages.text.reading.settings import ReadingSettings
+from dashboard.app_pages.text.writing.settings import WritingSettings
 from dashboard.lectures.walks import cell
 from dashboard.models import passages
 from dashboard.models.cache import cached
@@ -33,7 +35,7 @@ def _text(values: ViewValues) -> Text:
 
 def _passage(values: ViewValues) -> tuple[Question, Surprise]:
     """The passage of the page “It reads” and what it cost: of what is held out, or the input."""
-    view, task = values.view, _text(values)
+    view, task = values.view.of(ReadingSettings), _text(values)
     if view.read_what == "input":
         return values.question, passages.surprise(values.model, values.question, 0)
     passage, before, _ = passages.held_out(task, int(view.read_work or "1"), view.read_place)
@@ -97,7 +99,7 @@ def _probability(values: ViewValues, place: float, rank: float, temperature: flo
 
 def _written(values: ViewValues) -> tuple[Said, ...]:
     """The text of the page “It writes”; its prompt has to stand in the view."""
-    view = values.view
+    view = values.view.of(WritingSettings)
     if not view.prompt:
         raise ValueError("the view names no prompt")
     sampling = Sampling(temperature=view.temperature, top_k=view.top_k, top_p=view.top_p, seed=view.writing_seed)

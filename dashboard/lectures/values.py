@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.app_pages.look_inside.positions.settings import PositionsSettings
 from dashboard.lectures import changes, texts, walks
 from dashboard.lectures.changes import part
 from dashboard.lectures.questions import Bars, Cells
@@ -15,7 +16,8 @@ from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
-from dashboard.view.settings import FIELDS, Settings
+from dashboard.view.link import FIELDS, View
+from dashboard.view.settings import Settings
 from transformer import masks
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.bags import bag_ceiling
@@ -31,9 +33,9 @@ class ViewValues(Mapping[str, Any]):
     What is not asked for is not measured.
     """
 
-    def __init__(self, view: Settings) -> None:
+    def __init__(self, view: View) -> None:
         """Raises ValueError where the view's run, step or input cannot be had."""
-        self.view: Settings = view
+        self.view: View = view
         self.model: Model = model_of(view, menu.menu(named=view.run))
         self.question = self.model.task.example
         if view.input:
@@ -186,7 +188,7 @@ def _by_position(values: ViewValues, head: str) -> float:
 
 def _cosine(values: ViewValues, first: float, second: float) -> float:
     """Of the vectors that the model's encoding gives two positions. Raises ValueError where it adds none."""
-    name = values.view.encoding or values.model.config.model.positions
+    name = values.view.of(PositionsSettings).encoding or values.model.config.model.positions
     table = positions.table(values.model, name).values
     for place in (first, second):
         cell(table, place, 1)

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dashboard.app_pages.how_it_began.context.settings import ContextSettings
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.models.cache import cached
 from dashboard.models.walks import by_hand, corners
-from dashboard.view import training
 from transformer.corners import every_walk, floor
 from transformer.experiments.bottleneck import KINDS, Bottleneck
 from transformer.training.runs import DEFAULT_ROOT
 
 if TYPE_CHECKING:
     from dashboard.lectures.values import ViewValues
-    from dashboard.view.settings import Settings
     from transformer.recurrent.corners import CornerStep
     from transformer.recurrent.look_back import Weighing
     from transformer.recurrent.roll_out import RollOut
@@ -77,9 +77,10 @@ def _said_half(_: ViewValues, kind: str) -> int:
 # --- square corners
 
 
-def _step(view: Settings) -> CornerStep:
+def _step(values: ViewValues) -> CornerStep:
     """The step of the view's training; it is waited for."""
-    lesson = corners.taught(training.corners_of(view))
+    view = values.view.of(CornersSettings)
+    lesson = corners.taught(view.corner_config())
     lesson.wait()
     found = [each for each in lesson.steps if view.corner_step is None or each.step == view.corner_step]
     if not found:
@@ -89,10 +90,11 @@ def _step(view: Settings) -> CornerStep:
 
 def _walk(values: ViewValues) -> tuple[CornerStep, int]:
     """The step, and which of all walks the view looks at."""
-    view, config = values.view, training.corners_of(values.view)
+    view = values.view.of(CornersSettings)
+    config = view.corner_config()
     start, turn = corners.kinds().get(view.corner_walk, (0, 1))
     given = min(view.corner_given or config.most, config.most)
-    return _step(view), every_walk(config.most, config.noise).which(start, turn, given)
+    return _step(values), every_walk(config.most, config.noise).which(start, turn, given)
 
 
 def _rolled(values: ViewValues) -> RollOut:
@@ -100,7 +102,7 @@ def _rolled(values: ViewValues) -> RollOut:
     from transformer.recurrent.corners import build_walker
     from transformer.recurrent.roll_out import roll_out
 
-    (step, walk), config = _walk(values), training.corners_of(values.view)
+    (step, walk), config = _walk(values), values.view.of(CornersSettings).corner_config()
     if not step.weights:
         raise ValueError(f"states of more than {corners.ROLLED} numbers are not kept")
     model = build_walker(config)
@@ -131,7 +133,7 @@ def _corner_said(values: ViewValues, target: float, coordinate: float) -> float:
 
 def _weighing(values: ViewValues, scores: str = "") -> Weighing:
     """As the page has it, under the view's scores or others."""
-    view = values.view
+    view = values.view.of(ContextSettings)
     trained = view.scores_trained or by_hand.TRAINED[0]
     start, turn = int(view.walk_start or by_hand.START) - 1, by_hand.TURNS[view.walk_turn or "clockwise"]
     look = by_hand.looked(trained, start, turn, view.walk_given, int(view.walk_target) - 1)
@@ -143,9 +145,9 @@ def _weighing(values: ViewValues, scores: str = "") -> Weighing:
 
 NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "said_sequences": lambda _: _three().sequences,
-    "corner_error": lambda values: _step(values.view).error,
-    "corner_helped_error": lambda values: _step(values.view).helped_error,
-    "corner_noise": lambda values: floor(values.view.corner_noise),
+    "corner_error": lambda values: _step(values).error,
+    "corner_helped_error": lambda values: _step(values).helped_error,
+    "corner_noise": lambda values: floor(values.view.of(CornersSettings).corner_noise),
     "hand_looks": lambda values: _weighing(values).strongest + 1,
 }
 """Numbers that need no argument."""

@@ -16,7 +16,7 @@ import streamlit as st
 from dashboard.components.presses import counted_button, unanswered
 from dashboard.parts.prose import plain, sentence
 from dashboard.view import clicks, session
-from dashboard.view.settings import FIELDS, limits
+from dashboard.view.link import FIELDS, limits
 from transformer.analysis.findings import Head
 from transformer.config import ConfigError
 

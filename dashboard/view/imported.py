@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.models import imported
 from dashboard.models.imported import Imported, Input
 from dashboard.view import session
-from dashboard.view.settings import OF_MODEL
+from dashboard.view.link import OF_MODEL
 from transformer.analysis.findings import Head
 
 TEXT = "The king said to the queen that the king was dead. The queen said to the king that"

@@ -16,7 +16,8 @@ from dashboard.models.model import Model
 from dashboard.models.passages import parsed
 from dashboard.view import permission
 from dashboard.view.clicks import touch
-from dashboard.view.settings import AROUND, FIELDS, OF_MODEL, Settings, from_query
+from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
+from dashboard.view.settings import AROUND, Own
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
@@ -75,7 +76,7 @@ def _menu() -> dict[str, Choice]:
 
 def _query() -> dict[str, str]:
     """What the URL says; what a training panel only offers is no part of it."""
-    view: Settings = st.session_state.settings
+    view: View = st.session_state.settings
     return {"run": chosen().name, **view.to_query()}
 
 
@@ -139,11 +140,16 @@ def made_by(maker: Maker) -> None:
     st.session_state.maker = maker
 
 
-def settings() -> Settings:
+def settings() -> View:
     """The view of this session; over it lies what is offered for training, as long as nothing was said of that."""
     state = st.session_state
-    view: Settings = state.settings
+    view: View = state.settings
     return view.with_(**state.offered) if state.get("offered") else view
+
+
+def mine(kind: type[Own]) -> Own:
+    """What of the view a page keeps for itself: `mine(CornersSettings)`, of the page's own `settings.py`."""
+    return settings().of(kind)
 
 
 def update(**changes: object) -> None:
@@ -155,7 +161,7 @@ def update(**changes: object) -> None:
     touch()
 
 
-def show(view: Settings) -> None:
+def show(view: View) -> None:
     """Look at another view, whatever was looked at before."""
     st.session_state.offered = {}
     st.session_state.settings = view

@@ -10,15 +10,14 @@ from typing import Any
 import streamlit as st
 
 from dashboard.models import menu as model_menu
-from dashboard.models.walks.corners import ATTENTION
 from dashboard.server import background
 from dashboard.view import permission
 from dashboard.view.clicks import once, touch
+from dashboard.view.link import FIELDS
 from dashboard.view.session import chosen, notice, settings, started
-from dashboard.view.settings import BY_KEY, FAST, FIELDS, OF_TRAINING, Settings
+from dashboard.view.settings import BY_KEY, FAST, OF_TRAINING, Settings
 from transformer import masks
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.corners import CornerConfig
 from transformer.foundation.checks import UserError, reason
 from transformer.presets import DROPOUT, MANY_TIMES, READERS, READING, Reader
 from transformer.text import download, shelf
@@ -64,19 +63,6 @@ def config_of(view: Settings) -> RunConfig:
             dropout=DROPOUT if reads and view.many_times else 0.0,
         ),
         training=replace(training, precision=view.precision, **recipe) if reads else training,
-    )
-
-
-def corners_of(view: Settings) -> CornerConfig:
-    """The training on square corners that a view describes. Raises ConfigError with a sentence when there is none."""
-    return CornerConfig(
-        d_model=view.corner_width,
-        attention=view.corner_attention or ATTENTION,
-        affine=view.corner_affine,
-        teacher_forcing=view.corner_forcing,
-        most=view.corner_most,
-        noise=view.corner_noise,
-        seed=view.corner_seed,
     )
 
 

@@ -51,7 +51,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
-from dashboard.view.settings import Settings, from_query
+from dashboard.view.link import View, from_query
 from tests.house.digests import NUMBER, component, markup, masked, places_of, shown
 from tests.kit.waiting import PATIENCE
 from transformer.__main__ import main as command_line
@@ -228,7 +228,7 @@ def view(link: str) -> dict[str, Any]:
 
 def parameter(name: str) -> str:
     """A parameter of a link: its kind and default, and what it may be, found by trying."""
-    field = next(field for field in dataclasses.fields(Settings) if field.name == name)
+    field = next(field for field in dataclasses.fields(View) if field.name == name)
     return f"{field.type}, {field.default!r}: {_allowed(field)}"
 
 
@@ -415,7 +415,7 @@ ROUNDING = 1e-5
 
 SECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     "links": (LINKS, view),
-    "parameters": (tuple(field.name for field in dataclasses.fields(Settings)), parameter),
+    "parameters": (tuple(field.name for field in dataclasses.fields(View)), parameter),
     "help": (COMMANDS, command_help),
     "output": (OUTPUTS, command_output),
     "runs": (tuple(RUNS), run_files),

@@ -59,10 +59,10 @@ def test_the_contracts_say_what_the_house_needs():
 
 
 def test_what_needs_no_pytorch_does_not_import_it():
-    """The first screen, the list of runs, the help, every task and every mask are there before PyTorch is."""
+    """The first screen, the list of runs, the help, links, every task and every mask are there before PyTorch is."""
     code = (
         "import sys, numpy as np\n"
-        "import transformer.__main__, transformer.config, transformer.training.runs\n"
+        "import transformer.__main__, transformer.config, transformer.training.runs, dashboard.view.link\n"
         "import transformer.analysis.accuracy.ceilings, transformer.analysis.intervals\n"
         "from transformer.masks import MASKS; from transformer.tasks import TASKS\n"
         "for name in MASKS.names(): MASKS[name]().matrix(4)\n"

@@ -25,8 +25,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from dashboard.app_pages.train_it.runs.comparison import Course
+from dashboard.view.link import FIELDS, from_query
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import FIELDS, from_query
 from tests.kit.checkout import ROOT
 from tests.kit.hostile.mutation import HUGE, mistold, mutated
 from tests.kit.hostile.telling import HOST, sent, told_of_here

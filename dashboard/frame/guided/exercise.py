@@ -17,8 +17,8 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
+from dashboard.view.link import View
 from dashboard.view.pages import PAGES, Page
-from dashboard.view.settings import Settings
 
 SOLVED = """
 <div class="al-solved"><p class="words" role="status"></p><a class="proof" hidden>Open the solution</a>
@@ -76,7 +76,7 @@ def _way(exercise: Exercise, following: Exercise | None) -> None:
 @clicks.once
 def go(exercise: Exercise) -> None:
     """Show the view that an exercise begins with."""
-    now: Settings = session.settings()
+    now = session.settings()
     session.show(exercise.view.with_(exercise=exercise.name, sidebar=now.sidebar, predict=now.predict, room=now.room))
     reaching.ask(exercise.page)
 
@@ -93,7 +93,7 @@ def words(exercise: Exercise, page: Page) -> str:
 
 
 @cached(64)
-def _measured(name: str, words: tuple, view: Settings) -> str:
+def _measured(name: str, words: tuple, view: View) -> str:
     try:
         return filled(words, ViewValues(view))
     except ValueError:
@@ -106,7 +106,7 @@ def goals(exercise: Exercise) -> tuple[Reached, ...]:
 
 
 @cached(64)
-def _goals(model: Model, goals: tuple, view: Settings) -> tuple[Reached, ...]:
+def _goals(model: Model, goals: tuple, view: View) -> tuple[Reached, ...]:
     try:
         values = ViewValues(view)
     except ValueError as error:

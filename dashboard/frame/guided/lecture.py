@@ -23,8 +23,9 @@ from dashboard.parts.prose import plain
 from dashboard.server import streamlit_private
 from dashboard.server.http import presenter_address
 from dashboard.view import clicks, session
+from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import PAGES, Page
-from dashboard.view.settings import FIELDS, OF_TRAINING, Settings
+from dashboard.view.settings import OF_TRAINING
 
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
@@ -166,7 +167,7 @@ def at_home(step: Step) -> bool:
     return _looked_at(session.settings()) == _looked_at(step.view)
 
 
-def _looked_at(view: Settings) -> list[object]:
+def _looked_at(view: View) -> list[object]:
     rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", *OF_TRAINING}
     return [getattr(view, name) for name in FIELDS if name not in rest]
 

@@ -17,8 +17,8 @@ from dashboard.lectures.values import ViewValues
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound
 from dashboard.view import session
+from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import Page
-from dashboard.view.settings import FIELDS, Settings
 
 HTML = '<section class="al-prediction"></section>'
 SWITCH = "Predict first"
@@ -75,7 +75,7 @@ def cover(identity: str) -> str:
     )
 
 
-def _of_page(page: Page, view: Settings, model: Model) -> tuple[dict, bytes]:
+def _of_page(page: Page, view: View, model: Model) -> tuple[dict, bytes]:
     if page.address in QUESTIONS:
         # Measured on more or fewer sequences, it is the same question.
         found = _asked(QUESTIONS[page.address], view.with_(sequences=FIELDS["sequences"].default), model)
@@ -85,7 +85,7 @@ def _of_page(page: Page, view: Settings, model: Model) -> tuple[dict, bytes]:
     return asked(Question(text, WORDS), {}, f"{page.address} {model.name} {model.step}")
 
 
-def _asked(question: Question, view: Settings, model: Model) -> tuple[dict, bytes] | None:
+def _asked(question: Question, view: View, model: Model) -> tuple[dict, bytes] | None:
     """The question with its answer; None where this view has none. `lecture check` says why."""
     try:
         return asked(question, ViewValues(view), f"{model.name} {model.step}")

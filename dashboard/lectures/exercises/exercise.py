@@ -26,7 +26,7 @@ from typing import Any
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.reading import Mistake, Words, choice, head, text_of, view_of, words_of
 from dashboard.models.cache import keyed_by_repr
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 
 ONCE = ("title", "order", "view")
 GOAL = "goal"
@@ -53,7 +53,7 @@ class Exercise:
     """Its place in the list: the least comes first."""
     page: str
     """The address of the page it begins on."""
-    view: Settings
+    view: View
     """The view it begins with; no goal of it may be reached there by all of them."""
     goals: tuple[Goal, ...]
     words: Words

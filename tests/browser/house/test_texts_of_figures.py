@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
+from dashboard.view.link import from_query
 from dashboard.view.pages import PAGES as MENU
-from dashboard.view.settings import from_query
 from tests.kit.driving import PATIENCES
 
 CHANGES = 3

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.payload import unpack
 from dashboard.parts.prose import JOINER
-from dashboard.view.settings import OF_MODEL
+from dashboard.view.link import OF_MODEL
 from tests.kit.pages import (
     PAGES,
     PI,

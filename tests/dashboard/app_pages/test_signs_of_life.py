@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, get_script_run_ctx
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.app_pages.look_inside.block import sections
 from dashboard.models.budget import OPERATIONS, passes
+from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import FIELDS, Settings
 from tests.kit.pages import open_page
-from transformer.corners import CornerConfig
 from transformer.network import Network
 
 MOST = OPERATIONS / 10
@@ -60,7 +59,8 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
         monkeypatch.setattr(f"transformer.{steps}", FEW)
     for steps in ("models.no_positions.STEPS", "app_pages.train_it.lengths.race.RACE_STEPS"):
         monkeypatch.setattr(f"dashboard.{steps}", FEW)
-    monkeypatch.setattr("dashboard.view.training.CornerConfig", partial(CornerConfig, steps=FEW))
+    whole = CornersSettings.corner_config
+    monkeypatch.setattr(CornersSettings, "corner_config", lambda mine: replace(whole(mine), steps=FEW))
     found, enqueue = Silence(), ScriptRunContext.enqueue
 
     def drawn(context: ScriptRunContext, message: Any) -> None:
@@ -84,16 +84,16 @@ def greatest(name: str) -> str:
 def fields_of(page: str, monkeypatch: pytest.MonkeyPatch, **query: str) -> list[str]:
     """The fields of the view that a page reads by itself, and not what stands around it; of the first page all."""
     found = set(FIELDS) if page == next(iter(PAGES)) else set()
-    read = Settings.__getattribute__
+    read = View.__getattribute__
 
-    def noted(view: Settings, name: str) -> Any:
+    def noted(view: View, name: str) -> Any:
         asking = sys._getframe(1).f_code
         if name in FIELDS and ("app_pages" in asking.co_filename or asking.co_name in ("named", "bound")):
             found.add(name)
         return read(view, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Settings, "__getattribute__", noted)
+        patch.setattr(View, "__getattribute__", noted)
         open_page(page, **query)
     return sorted(found - {"lecture", "exercise", "predict"})
 

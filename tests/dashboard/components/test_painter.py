@@ -15,7 +15,7 @@ from dashboard.app_pages.change_it.masks.kept_masks import BookError
 from dashboard.components.painter import Painter, Squares, Stroke
 from dashboard.components.payload import unpack
 from dashboard.theme import DARK, LIGHT
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from transformer import masks
 from transformer.foundation.foreign import MOST_WORDS
 from transformer.masks.painted import Painted

@@ -22,7 +22,7 @@ from dashboard.frame import text_source
 from dashboard.frame.training_panel import OWN
 from dashboard.parts import film
 from dashboard.server import background
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from dashboard.view.training import NO_TEXT, config_of, fields_of
 from tests.kit import texts
 from tests.kit.pages import UNFOLDED, array, figures, link, open_page, press, trace
@@ -219,8 +219,8 @@ def test_a_text_that_is_too_short_for_its_windows_says_so(runs: Path) -> None:
 
 
 def test_a_config_becomes_fields_and_a_config_again() -> None:
-    view = Settings(task="text", text=texts.key(), split="characters", min_count=3, length=20, max_steps=77, batch=5)
-    assert Settings(**fields_of(config_of(view))) == view
+    view = View(task="text", text=texts.key(), split="characters", min_count=3, length=20, max_steps=77, batch=5)
+    assert View(**fields_of(config_of(view))) == view
 
 
 # --- how it is watched

@@ -14,8 +14,8 @@ from dashboard.lectures.exercises.exercise import Exercise, Reached, load, reach
 from dashboard.lectures.reading import Mistake
 from dashboard.lectures.values import ViewValues
 from dashboard.models.menu import menu
+from dashboard.view.link import OF_MODEL, View
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import OF_MODEL, Settings
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.sample import sample
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -38,7 +38,7 @@ LAST = "decoder.1.self_attention"
 def test_everything_that_is_written_is_read() -> None:
     exercise = read("remove", TEXT)
     assert (exercise.name, exercise.title, exercise.order, exercise.page) == ("remove", "Remove a head", 7, "edits")
-    assert exercise.view == Settings(run="reverse")
+    assert exercise.view == View(run="reverse")
     (goal,) = exercise.goals
     assert (goal.words, goal.met.text) == ("one edit, when it counts", "edits == 1")
     assert (exercise.words[0], exercise.words[2]) == ("Remove 1 of the ", " heads.")
@@ -173,7 +173,7 @@ def test_a_goal_about_words_shows_no_number() -> None:
 
 
 def values(**view: object) -> ViewValues:
-    return ViewValues(Settings(run="reverse", **view))  # type: ignore[arg-type]
+    return ViewValues(View(run="reverse", **view))  # type: ignore[arg-type]
 
 
 def test_edits_are_counted_and_measured_as_the_library_does() -> None:

@@ -11,7 +11,7 @@ from dashboard.lectures import shelf
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import Lecture, load, read
 from dashboard.lectures.reading import MOST_BYTES, Mistake
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 
 ABOUT = "---\ntitle: Masks: who sees whom\nminutes: 15\nlanguage: en\naudience: everybody\n---\n"
 STEP = "## A step\nview: heads?run=reverse&query=9\nlook: head-pattern\ncontrols: head, sidebar\nclaim: heads == 4\n\n"
@@ -23,7 +23,7 @@ def test_everything_that_is_written_is_read() -> None:
     assert (lecture.name, lecture.title, lecture.minutes) == ("masks", "Masks: who sees whom", 15)
     (step,) = lecture.steps
     assert (step.title, step.line, step.page, step.look) == ("A step", 8, "heads", "head-pattern")
-    assert step.view == Settings(run="reverse", query=9)
+    assert step.view == View(run="reverse", query=9)
     assert step.controls == ("head", "sidebar")
     assert step.prose[0] == "It has "
     assert [each.text for each in step.expressions] == ["heads"]

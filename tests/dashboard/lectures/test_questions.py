@@ -12,7 +12,7 @@ from dashboard.lectures.lecture import read
 from dashboard.lectures.questions import Cells, Question, asked
 from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from tests.kit.pages import PI, ROOT, SEP, network
 from transformer.observation import observe
 
@@ -22,7 +22,7 @@ ABOUT = "---\ntitle: A test\nminutes: 1\nlanguage: en\naudience: nobody\n---\n"
 
 @pytest.fixture(scope="module")
 def values() -> ViewValues:
-    return ViewValues(Settings(run="reverse"))
+    return ViewValues(View(run="reverse"))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_question_without_an_answer_is_named(values: ViewValues, lines: tuple[
 
 def test_a_text_has_no_bars() -> None:
     with pytest.raises(ValueError, match="which has no right answer"):
-        asked(question("ask: What?", "bars: accuracies"), ViewValues(Settings(run="shakespeare")), "")
+        asked(question("ask: What?", "bars: accuracies"), ViewValues(View(run="shakespeare")), "")
 
 
 def test_a_pattern_of_many_tokens_is_not_painted() -> None:

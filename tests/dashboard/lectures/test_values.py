@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dashboard.lectures.values import NAMES, NUMBERS, ViewValues
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from tests.kit.pages import PI, ROOT, SEP, network
 from transformer.observation import observe
 
@@ -19,7 +19,7 @@ HEAD = "decoder.0.self_attention.2"
 
 @pytest.fixture(scope="module")
 def values() -> ViewValues:
-    return ViewValues(Settings(run="reverse"))
+    return ViewValues(View(run="reverse"))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_masks_are_measured_and_counted(values: ViewValues) -> None:
 
 
 def test_positions_are_compared_by_the_formula(values: ViewValues) -> None:
-    waves = ViewValues(Settings(run="reverse-sinusoidal"))
+    waves = ViewValues(View(run="reverse-sinusoidal"))
     places, pairs = np.arange(16)[:, None], np.arange(32)[None, :]
     turned = places / 10_000 ** (2 * pairs / 64)
     table = np.stack([np.sin(turned), np.cos(turned)], axis=-1).reshape(16, 64)
@@ -119,12 +119,12 @@ def test_every_name_is_told_of(values: ViewValues) -> None:
 @pytest.mark.parametrize(
     ("view", "said"),
     [
-        (Settings(run="nowhere"), "there is no run “nowhere”"),
-        (Settings(run="reverse", step=3), "reverse has no weights of step 3"),
-        (Settings(run="reverse", input="3 x"), "x"),
+        (View(run="nowhere"), "there is no run “nowhere”"),
+        (View(run="reverse", step=3), "reverse has no weights of step 3"),
+        (View(run="reverse", input="3 x"), "x"),
     ],
 )
-def test_what_a_view_cannot_have_is_one_sentence(view: Settings, said: str) -> None:
+def test_what_a_view_cannot_have_is_one_sentence(view: View, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         ViewValues(view)
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.lectures.values import ViewValues
 from dashboard.models.walks import by_hand
-from dashboard.view import training
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from tests.kit.pages import ROOT
 from transformer import checkpoints
 from transformer.corners import every_walk
 from transformer.recurrent.corners import build_walker, train_corners
 
 PROMPT = unquote("OCTAVIUS%20CAESAR%20%20You%20praise%20yourself")
-SMALL = Settings(corner_most=3, corner_width=3, corner_attention="dot")
+SMALL = View(corner_most=3, corner_width=3, corner_attention="dot")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def shakespeare():
 
 @pytest.fixture(scope="module")
 def reads() -> ViewValues:
-    return ViewValues(Settings(run="shakespeare"))
+    return ViewValues(View(run="shakespeare"))
 
 
 def logits_of(network, tokens: list[int]) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_whole_answers_and_places_are_the_shipped_counts(reads: ViewValues) -> N
 @pytest.fixture(scope="module")
 def walked():
     """The training of the view, taken here, and its walk: lower left, clockwise, three corners given."""
-    config = training.corners_of(SMALL)
+    config = SMALL.of(CornersSettings).corner_config()
     shown, model = every_walk(config.most, config.noise), build_walker(config)
     *_, last = train_corners(model, every=config.steps, shown=shown)
     return model.eval(), shown, shown.which(0, 1, 3), last
@@ -105,16 +105,16 @@ def test_corners_are_those_of_a_training_taken_here(walked) -> None:
 
 def test_what_a_walk_does_not_have_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="has no attention"):
-        ViewValues(Settings(corner_most=3, corner_width=3))["corner_weight"](1, 1)
+        ViewValues(View(corner_most=3, corner_width=3))["corner_weight"](1, 1)
     with pytest.raises(ValueError, match="step 7 of this training was not recorded"):
-        _ = ViewValues(Settings(corner_most=3, corner_width=3, corner_step=7))["corner_error"]
+        _ = ViewValues(View(corner_most=3, corner_width=3, corner_step=7))["corner_error"]
 
 
 # --- by hand
 
 
 def test_the_context_vector_is_worked_out_by_hand() -> None:
-    values, look = ViewValues(Settings()), by_hand.looked("scaled-dot", 3, 1, 2, 0)
+    values, look = ViewValues(View()), by_hand.looked("scaled-dot", 3, 1, 2, 0)
     scores = look.key.astype(np.float64) @ look.query / math.sqrt(2)
     shares = np.exp(scores) / np.exp(scores).sum()
     context = shares @ look.value
@@ -155,7 +155,7 @@ def test_what_is_read_costs_what_the_raw_logits_say(reads: ViewValues, shakespea
 
 
 def test_the_input_is_read_where_the_view_says_so(shakespeare) -> None:
-    values = ViewValues(Settings(run="shakespeare", read_what="input"))
+    values = ViewValues(View(run="shakespeare", read_what="input"))
     task = values.model.task
     raw = logits_of(shakespeare, [task.separator, *task.example[:-1].tolist()])
     cost = np.log(np.exp(raw[7]).sum()) - raw[7][task.example[7]]
@@ -186,7 +186,7 @@ def test_models_that_count_are_those_that_were_measured(reads: ViewValues) -> No
 
 
 def test_the_likeliest_text_is_said_token_by_token(shakespeare) -> None:
-    values = ViewValues(Settings(run="shakespeare", prompt=PROMPT, temperature=0.0, written=6))
+    values = ViewValues(View(run="shakespeare", prompt=PROMPT, temperature=0.0, written=6))
     task = values.model.task
     text, said, nats = task.begun(PROMPT), [], []
     for _ in range(6):
@@ -199,11 +199,11 @@ def test_the_likeliest_text_is_said_token_by_token(shakespeare) -> None:
     assert values["written_kinds"] == len(set(said))
     assert values["written_perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-2)
     with pytest.raises(ValueError, match="the view names no prompt"):
-        _ = ViewValues(Settings(run="shakespeare"))["written_kinds"]
+        _ = ViewValues(View(run="shakespeare"))["written_kinds"]
 
 
 def test_a_law_has_no_text_and_a_view_no_other_fields() -> None:
-    values = ViewValues(Settings(run="reverse", query=9))
+    values = ViewValues(View(run="reverse", query=9))
     assert values["setting"]("query") == 9
     assert values["setting"]("temperature") == 0.8
     with pytest.raises(ValueError, match="a view has no “nothing”"):

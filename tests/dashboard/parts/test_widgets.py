@@ -13,15 +13,15 @@ from streamlit.testing.v1 import AppTest
 import dashboard
 from dashboard.parts import widgets
 from dashboard.view import clicks
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from tests.kit.pages import State
 
 
 class Drawn:
     """A widget as it was drawn, and as the browser reports of it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, view: Settings | None = None) -> None:
-        self.state = State({"settings": view or Settings(), "said": []})
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, view: View | None = None) -> None:
+        self.state = State({"settings": view or View(), "said": []})
         monkeypatch.setattr(st, "session_state", self.state)
         monkeypatch.setattr(clicks, "is_asked_for", lambda: self.asked == "page")
 
@@ -75,10 +75,10 @@ def test_a_field_is_told_its_value_again_only_where_that_is_another(name: str, t
 
 
 def test_what_is_picked_changes_its_field_and_what_changes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = Drawn(monkeypatch, Settings(word=7))
+    drawn = Drawn(monkeypatch, View(word=7))
     widgets.bound(drawn, "Top-k", "top_k", also={"word": None})
     drawn.report(5)
-    assert drawn.state.settings == Settings(top_k=5)
+    assert drawn.state.settings == View(top_k=5)
 
 
 @pytest.mark.parametrize("widget", ["slider", "number_input"])
@@ -94,13 +94,13 @@ def test_a_number_has_the_limits_of_its_field(widget: str, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("view", "shown", "notices"),
     [
-        (Settings(), 2, []),
-        (Settings(through=0), 0, []),
-        (Settings(through=9), 2, ["There is no layer “9” here; this is the last."]),
+        (View(), 2, []),
+        (View(through=0), 0, []),
+        (View(through=9), 2, ["There is no layer “9” here; this is the last."]),
     ],
 )
 def test_a_menu_shows_what_the_view_names_and_falls_back(
-    view: Settings, shown: int, notices: list[str], monkeypatch: pytest.MonkeyPatch
+    view: View, shown: int, notices: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = Drawn(monkeypatch, view)
     menu, call = range(3), lambda layer: "the last" if layer == 2 else str(layer)

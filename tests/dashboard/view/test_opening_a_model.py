@@ -13,17 +13,17 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.change_it.masks.retraining import SEEDS
 from dashboard.frame import live_pictures
 from dashboard.view import session
-from dashboard.view.settings import FIELDS, OF_MODEL, Settings, limits
+from dashboard.view.link import FIELDS, OF_MODEL, View, limits
 from tests.kit.pages import State, open_page
 
 NEXT, SEED = "reverse-aligned", SEEDS[0]
 KEPT: dict[str, Any] = {"input": "3 1 4 1", "mean": True, "live": False, "sequences": 256, "layers": 3}
 
 
-def all_chosen(run: str, **others: Any) -> Settings:
+def all_chosen(run: str, **others: Any) -> View:
     """A view in which everything that is chosen inside a model is chosen, and some more."""
     chosen = {name: "7" if FIELDS[name].type == "str" else int(limits(name)[1]) for name in OF_MODEL}
-    return Settings(**{**chosen, "step": None, "run": run, **KEPT, **others})
+    return View(**{**chosen, "step": None, "run": run, **KEPT, **others})
 
 
 def by_the_sidebar(app: AppTest) -> None:
@@ -67,7 +67,7 @@ def test_what_was_chosen_inside_the_model_before_is_forgotten(
     opened(app)
     app.run()
     assert not app.exception
-    now: Settings = app.session_state["settings"]
+    now: View = app.session_state["settings"]
     assert now.run != run
     assert now == replace(before, **{**OF_MODEL, "run": now.run, **besides})
 

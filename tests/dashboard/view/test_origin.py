@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.components.origin import Maker, origin_element
 from dashboard.components.payload import unpack
 from dashboard.components.plot import pack_figure
-from dashboard.view.settings import from_query
+from dashboard.view.link import from_query
 from tests.kit.checkout import ROOT
 from tests.kit.pages import open_page
 from transformer import compiled_reverser

@@ -1,12 +1,23 @@
-"""The view and its way through the URL."""
+"""The view and its way through the URL, and whose each of its fields is."""
 
+import ast
 import dataclasses
+import itertools
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.view.settings import FIELDS, Settings, from_query, limits
+from dashboard.view.link import FIELDS, View, from_query, limits, own_records
+from dashboard.view.settings import Settings
+from tests.kit.checkout import ROOT
 
 VALUES = {
     "bool": st.booleans(),
@@ -25,7 +36,7 @@ def field_values(field: dataclasses.Field) -> st.SearchStrategy:
 @given(st.fixed_dictionaries({}, optional={name: field_values(field) for name, field in FIELDS.items()}))
 def test_a_view_survives_the_url(values):
     """Defaults are left out."""
-    view = Settings(**values)
+    view = View(**values)
     assert from_query(view.to_query()) == (view, [])
     assert set(view.to_query()) == {name for name, value in values.items() if value != FIELDS[name].default}
 
@@ -45,7 +56,7 @@ def test_a_view_survives_the_url(values):
 )
 def test_what_cannot_be_used_falls_back_with_one_notice(query):
     view, notices = from_query(query)
-    assert view == Settings()
+    assert view == View()
     assert len(notices) == 1
     assert "<" not in notices[0]
 
@@ -58,3 +69,155 @@ def test_what_a_field_may_be_stands_where_it_is_declared():
         if "limits" in field.metadata and field.default is not None:
             low, high = limits(name)
             assert low <= field.default <= high, name
+
+
+# --- whose a field is
+
+
+DASHBOARD = ROOT / "dashboard"
+DECLARED = ("settings.py", "link.py")
+CHANGES = ("update", "open_run", "with_", "View")
+"""Calls whose keywords are fields."""
+
+
+def called(call: ast.Call) -> str:
+    """The name of what is called, without its module or object; empty for what has none."""
+    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
+
+
+def is_view(node: ast.AST, names: set[str]) -> bool:
+    """Is this the view, or what a page keeps for itself of it?"""
+    if isinstance(node, ast.Call):
+        own = called(node) in ("mine", "of") and ast.unparse(node).endswith("Settings)")
+        return own or called(node) in ("settings", "View") or called(node).endswith("Settings")
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return isinstance(node, ast.Attribute) and node.attr == "view"
+
+
+def views(nodes: list[ast.AST]) -> set[str]:
+    """The names that a module gives to the view, or to a part of it."""
+    found = set()
+    for node in nodes:
+        if (
+            isinstance(node, ast.arg)
+            and node.annotation
+            and ast.unparse(node.annotation).endswith(("View", "Settings"))
+        ):
+            found.add(node.arg)
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[-1], node.value
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=False) if several else [(target, value)]
+            found |= {name.id for name, is_given in pairs if isinstance(name, ast.Name) and is_view(is_given, set())}
+    return found
+
+
+def keys(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Dict):
+            yield from (key.value for key in node.keys if isinstance(key, ast.Constant))
+
+
+def named(nodes: list[ast.AST], takers: dict[str, int]) -> Iterator[str]:
+    """The fields that a module reads, changes or binds to a widget: by `takers`, functions that are given a field."""
+    names = views(nodes)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and is_view(node.value, names):
+            yield node.attr
+        if isinstance(node, ast.Call):
+            given = node.args[takers[called(node)] :][:1] if called(node) in takers else []
+            yield from (each.value for each in given if isinstance(each, ast.Constant))
+            for keyword in node.keywords:
+                if called(node) in CHANGES and keyword.arg:
+                    yield keyword.arg
+                elif called(node) in CHANGES or keyword.arg == "also":
+                    yield from keys(ast.walk(keyword.value))
+
+
+def place(path: Path) -> str:
+    """The page's folder of a file, or the storey."""
+    storey, *inside = path.relative_to(DASHBOARD).parts
+    return "/".join(inside[:2] if len(inside) > 2 else inside[:1]) if storey == "app_pages" else storey
+
+
+@lru_cache
+def places() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Where each field is named; and where else a dictionary has it as a key, as one has that opens another page.
+
+    Lectures name any field, in their files and of the pages that they speak of: they are left out.
+    """
+    files = [path for path in DASHBOARD.rglob("*.py") if path.name not in DECLARED and place(path) != "lectures"]
+    trees = {path: list(ast.walk(ast.parse(path.read_text("utf-8")))) for path in files}
+    takers = {"limits": 0, "longest": 0}
+    for node in itertools.chain(*trees.values()):
+        if isinstance(node, ast.FunctionDef) and "field" in (names := [each.arg for each in node.args.args]):
+            takers[node.name] = names.index("field")
+    found, opened = defaultdict(set), defaultdict(set)
+    for path, nodes in trees.items():
+        for name in named(nodes, takers):
+            found[name].add(place(path))
+        for name in keys(nodes):
+            opened[name].add(place(path))
+    return found, opened
+
+
+STOREYS = {path.name for path in DASHBOARD.iterdir()} - {"app_pages"}
+
+
+def test_what_one_page_alone_needs_is_declared_by_that_page():
+    """Else it goes into a file `settings.py` of the page's folder; so `Settings` cannot grow again."""
+    found, opened = places()
+    where = {field.name: found[field.name] | opened[field.name] for field in dataclasses.fields(Settings)}
+    assert {name: at for name, at in where.items() if len(at) < 2 and not at & STOREYS} == {}
+
+
+def test_what_a_page_keeps_for_itself_is_named_by_that_page_only():
+    """What another page or the frame needs as well belongs to `Settings`."""
+    found, _ = places()
+    for record in own_records():
+        page = {place(Path(sys.modules[record.__module__].__file__))}
+        assert {
+            field.name: found[field.name] for field in dataclasses.fields(record) if found[field.name] != page
+        } == {}
+
+
+ONE = """from dataclasses import dataclass
+from dashboard.view.fields import number_field, text_field
+"""
+NEW = (
+    ONE
+    + """
+@dataclass(frozen=True)
+class OverviewSettings:
+    {name}: int = number_field(4, 1, 32)
+"""
+)
+NEWS, CORNERS = "overview.settings.OverviewSettings", "how_it_began.corners.settings.CornersSettings"
+SETTINGS_OF_A_PAGE = {
+    "new": (NEW.format(name="brand_new"), ["7 []"]),
+    "another page's": (NEW.format(name="corner_width"), ["“corner_width” is declared twice", NEWS, CORNERS]),
+    "everybody's": (NEW.format(name="run"), ["“run” is declared twice", NEWS, "dashboard.view.settings.Settings"]),
+    "a method's": (NEW.format(name="of"), ["“of” is declared twice", NEWS, "dashboard.view.settings.Settings"]),
+    "none": (ONE, ["dashboard.app_pages.overview.settings declares no dataclass"]),
+}
+
+
+@pytest.mark.parametrize(("written", "said"), SETTINGS_OF_A_PAGE.values(), ids=SETTINGS_OF_A_PAGE)
+def test_one_file_is_a_setting_of_a_page_and_a_name_that_is_taken_is_said_at_the_start(tmp_path, written, said):
+    shutil.copytree(DASHBOARD, tmp_path / "dashboard", ignore=shutil.ignore_patterns("web", "__pycache__", "plotly"))
+    (tmp_path / "dashboard/app_pages/overview/settings.py").write_text(written)
+    code = (
+        "from dashboard.view.link import from_query\n"
+        "from dashboard.app_pages.overview.settings import OverviewSettings\n"
+        "view, notices = from_query({'brand_new': '7'})\n"
+        "print(view.of(OverviewSettings).brand_new, notices)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    last = (done.stderr or done.stdout).splitlines()[-1]
+    assert [part for part in said if part not in last] == [], last
+
+
+def test_a_record_that_is_no_part_of_a_view_is_not_read_from_it():
+    with pytest.raises(TypeError, match="Nobodys is no part of a view"):
+        View().of(dataclasses.make_dataclass("Nobodys", [("run", str, "")]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from dashboard.app_pages.any_model.ablation.settings import AblationSettings
 from dashboard.components.painter import Painter
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
@@ -15,7 +16,7 @@ from dashboard.parts.prose import labels_of, orientation
 from dashboard.parts.widgets import controlled, pick_head
 from dashboard.view import imported as view
 from dashboard.view import session
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from dashboard.view.training import is_mask
 from transformer import masks
 from transformer.analysis.findings import Attention
@@ -36,7 +37,7 @@ def attention_of(seen: Look) -> Attention | None:
 
 def chosen(seen: Look) -> Mask | None:
     """The mask of the view; None is the model's own. What cannot be used falls back, with a notice."""
-    text, attention = session.settings().seen_mask, attention_of(seen)
+    text, attention = session.mine(AblationSettings).seen_mask, attention_of(seen)
     if not text or attention is None:
         return None
     n = len(attention.mask)

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.any_model.ablation import words
+from dashboard.app_pages.any_model.ablation.settings import AblationSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.effects import cost_heatmap
 from dashboard.models import imported
@@ -24,7 +25,7 @@ QUICK = 10.0
 
 def chosen(seen: Look) -> tuple[Head, ...]:
     """The heads that the view removes; what it names in vain is left out, with a notice."""
-    text = session.settings().removed
+    text = session.mine(AblationSettings).removed
     names = {str(head): head for head in seen.heads}
     wanted = [name for name in text.split(",") if name]
     known = [names[name] for name in wanted if name in names]

@@ -13,7 +13,7 @@ from dashboard.parts.prose import labels_of
 from dashboard.parts.widgets import controlled
 from dashboard.view import imported as view
 from dashboard.view import session
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from transformer.analysis.findings import Head
 from transformer.foundation.checks import UserError
 

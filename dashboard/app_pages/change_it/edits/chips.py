@@ -19,7 +19,8 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
-from dashboard.view.settings import JOINT, OFF, longest
+from dashboard.view.link import longest
+from dashboard.view.settings import JOINT, OFF
 from transformer.analysis.findings import Attention, Head
 from transformer.masks.painted import LARGEST
 

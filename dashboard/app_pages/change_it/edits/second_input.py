@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from dashboard.app_pages.change_it.edits.settings import EditsSettings
 from dashboard.figures.kit.token_axis import span
 from dashboard.models import edits
 from dashboard.models.model import Model
@@ -15,7 +16,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.widgets import controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from transformer.analysis.findings import blocks
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def second_input(model: Model, question: Question) -> Question:
     """The input whose run is mended, in a field."""
     task = model.task
     other = edits.one_token_changed(model, question)
-    typed = session.settings().other
+    typed = session.mine(EditsSettings).other
     if typed:
         try:
             other = parsed(task, typed)

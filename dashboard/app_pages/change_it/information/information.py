@@ -9,6 +9,7 @@ from dashboard.app_pages.change_it.information import matrices
 from dashboard.app_pages.change_it.information.figures import moved_strip
 from dashboard.app_pages.change_it.information.influence import Asked, Flow
 from dashboard.app_pages.change_it.information.matrices import Matrix
+from dashboard.app_pages.change_it.information.settings import InformationSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
 from dashboard.frame import other_models
@@ -140,7 +141,7 @@ def offered() -> list[str]:
     if task.lawful:
         return list(names)
     own = [names[token] for token in dict.fromkeys(question.tolist())]
-    typed = session.settings().replacement
+    typed = session.mine(InformationSettings).replacement
     return list(dict.fromkeys([*names[:MOST_OFFERED], *own, *([typed] if typed in names else [])]))
 
 

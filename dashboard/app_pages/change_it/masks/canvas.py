@@ -21,7 +21,7 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import barred, controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, permission, session
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from dashboard.view.training import is_mask
 from transformer import masks
 from transformer.analysis.findings import Attention

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.masks.figures.accuracy_by_state import State, accuracy_by_state_bars
+from dashboard.app_pages.change_it.masks.settings import MasksSettings
 from dashboard.app_pages.change_it.masks.ways import choose_clicked, chosen_target
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
@@ -18,7 +19,7 @@ from dashboard.models.on_the_spot.quick_training import Answer, Lesson
 from dashboard.parts import waiting
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
-from dashboard.view.settings import limits
+from dashboard.view.link import limits
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.intervals import CAUTION, wilson
@@ -221,14 +222,14 @@ def small_version(config: RunConfig, mask: Mask, length: int) -> RunConfig:
 
 def _lesson(model: Model, mask: Mask, length: int) -> tuple[Lesson | None, str]:
     """The small model's training, or none and why."""
-    view = session.settings()
-    asked = view.retrain == str(mask)
+    mine = session.mine(MasksSettings)
+    asked = mine.retrain == str(mask)
     small_enough = len(model.task.target_names(model.task.length)) <= LIVE_TARGETS
-    if not asked and not (view.live and small_enough):
+    if not asked and not (mine.live and small_enough):
         return None, "No small model is retrained until you ask for it."
     try:
         config = small_version(model.config, mask, length)
-        training = replace(config.training, max_steps=view.patience)
+        training = replace(config.training, max_steps=session.settings().patience)
         return waiting.lesson("retraining", replace(config, training=training)), ""
     except ConfigError as error:
         return None, f"No small model can be retrained under this mask: {error}."

@@ -24,6 +24,7 @@ from dashboard.app_pages.how_it_began.bottleneck.measurement import (
     table,
     trio,
 )
+from dashboard.app_pages.how_it_began.bottleneck.settings import BottleneckSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
@@ -51,7 +52,7 @@ def measurement() -> Bottleneck | None:
     """The measurement that the view names, or the shipped one; where neither can be read, a sentence that says so."""
     menu = list(FILES) if FILES["own"].is_file() else ["shipped"]
     which = "shipped"
-    if len(menu) > 1 or session.settings().trio:
+    if len(menu) > 1 or session.mine(BottleneckSettings).trio:
         which = bound_choice(st.segmented_control, "Measurement", "trio", menu, which, format_func=TOLD.__getitem__)
     try:
         return load(FILES[which], FILES[which].stat().st_mtime if FILES[which].is_file() else 0.0)

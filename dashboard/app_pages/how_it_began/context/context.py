@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.context.figures import planes, scores
+from dashboard.app_pages.how_it_began.context.settings import ContextSettings
 from dashboard.app_pages.how_it_began.context.steps import (
     CALLED,
     MAKES,
@@ -163,8 +164,8 @@ def among(work: Weighing) -> None:
 
 def others(work: Weighing) -> None:
     """The same weights under every kind of scores."""
-    view, look = session.settings(), work.look
-    works = [weighed(look, scoring, view.stretch, view.turned) for scoring in model.scorings(look.trained)]
+    mine, look = session.mine(ContextSettings), work.look
+    works = [weighed(look, scoring, mine.stretch, mine.turned) for scoring in model.scorings(look.trained)]
     st.markdown("**The same model with other scores**")
     table = scores_table(works)
     said = (
@@ -232,8 +233,8 @@ if session.first_look():
     waiting.hourglass("A GRU with two numbers of memory will now be trained …")
 else:
     look = pick_walk()
-    view, scoring = session.settings(), pick_scores(look)
-    work = weighed(look, scoring, view.stretch, view.turned)
+    mine, scoring = session.mine(ContextSettings), pick_scores(look)
+    work = weighed(look, scoring, mine.stretch, mine.turned)
     title.title(headline(work), anchor=False)
     steps(work)
     fit(work)

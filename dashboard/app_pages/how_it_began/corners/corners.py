@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.corners import feeding, figures, roll_out, teacher_forcing, words
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.models.walks import corners as corners_lesson
@@ -18,8 +19,8 @@ from dashboard.parts import waiting
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_number
 from dashboard.server import background
-from dashboard.view import clicks, session, training
-from dashboard.view.settings import Settings, limits
+from dashboard.view import clicks, session
+from dashboard.view.link import limits
 from transformer.config import ATTENTIONS
 from transformer.corners import CornerConfig, every_walk, floor
 
@@ -67,7 +68,7 @@ def drop() -> None:
 def train() -> None:
     """Train anew, so slowly that one can watch."""
     drop()
-    config = training.corners_of(session.settings())
+    config = session.mine(CornersSettings).corner_config()
     st.session_state.corner_own = Lesson(config, corners_lesson.WATCHED)
     session.update(**AFRESH)
 
@@ -75,7 +76,7 @@ def train() -> None:
 @clicks.once
 def replay() -> None:
     """Show once more what was recorded."""
-    shown = moving(training.corners_of(session.settings()))
+    shown = moving(session.mine(CornersSettings).corner_config())
     if shown is not None:
         lesson = shown if isinstance(shown, Lesson) else shown.lesson
         st.session_state.corner_own = Replay(lesson, time.monotonic(), corners_lesson.WATCHED)
@@ -99,12 +100,12 @@ def stop() -> None:
 
 def part() -> str:
     """Of PARTS, the one that is shown: the walks, but for a link that names a measurement of teacher forcing."""
-    view = session.settings()
-    return view.corner_part if view.corner_part in PARTS else first_part()
+    named = session.mine(CornersSettings).corner_part
+    return named if named in PARTS else first_part()
 
 
 def first_part() -> str:
-    return FORCING if session.settings().corner_case else WALKS
+    return FORCING if session.mine(CornersSettings).corner_case else WALKS
 
 
 def choose_part() -> None:
@@ -122,7 +123,7 @@ def choose_part() -> None:
 
 def drawn_as() -> tuple[str, str]:
     """What decides which parts of the page there are."""
-    return part(), session.settings().corner_case
+    return part(), session.mine(CornersSettings).corner_case
 
 
 # --- the pictures
@@ -130,10 +131,10 @@ def drawn_as() -> tuple[str, str]:
 
 def seen(config: CornerConfig, steps: Sequence[CornerStep], live: bool) -> View:
     """The walk and the step in view, of all that are recorded: while it is `live` the last."""
-    view, drawn = session.settings(), every_walk(config.most, config.noise)
-    start, turn = corners_lesson.kinds().get(view.corner_walk, (0, 1))
-    place = drawn.which(start, turn, min(view.corner_given or config.most, config.most))
-    chosen = None if live else view.corner_step
+    mine, drawn = session.mine(CornersSettings), every_walk(config.most, config.noise)
+    start, turn = corners_lesson.kinds().get(mine.corner_walk, (0, 1))
+    place = drawn.which(start, turn, min(mine.corner_given or config.most, config.most))
+    chosen = None if live else mine.corner_step
     step = next((each for each in steps if each.step == chosen), steps[-1] if steps else None)
     return View(config, drawn, place, step)
 
@@ -173,7 +174,7 @@ def feedings(config: CornerConfig, shown: Lesson | None) -> None:
     st.title(feeding.headline(found), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         choose_part()
-        teacher_forcing.choose(training.corners_of(session.settings()))
+        teacher_forcing.choose(session.mine(CornersSettings).corner_config())
     failure(shown)
     feeding.pictures(view, found, makers_of(view))
 
@@ -346,7 +347,7 @@ def choices(*, forcing: bool = False) -> None:
 def number(label: str, field: str, also: dict[str, object]) -> int:
     """A slider of a whole number between its limits; another one is another training."""
     low, high = limits(field)
-    return bound_number(label, field, getattr(Settings(), field), int(low), int(high), also=also, width=WIDE)
+    return bound_number(label, field, getattr(CornersSettings(), field), int(low), int(high), also=also, width=WIDE)
 
 
 def share(label: str, field: str, told: str) -> None:
@@ -358,7 +359,7 @@ def walks_page() -> None:
     """The walks, their training, and one of them hidden state by hidden state."""
     top, buttons = st.container(), st.container()
     choices()
-    config = training.corners_of(session.settings())
+    config = session.mine(CornersSettings).corner_config()
     under_way = moving(config)
     going = runs_on(under_way)
     with buttons:
@@ -374,7 +375,7 @@ def forcing_page() -> None:
     """What teacher forcing feeds, and what it does: with the settings of a measurement, or of the page."""
     top, below = st.container(), st.container()
     choices(forcing=True)
-    config = teacher_forcing.chosen(training.corners_of(session.settings()))
+    config = teacher_forcing.chosen(session.mine(CornersSettings).corner_config())
     taught = None if background.torch() is None else corners_lesson.taught(config)
     with top:
         followed(taught, lambda: feedings(config, taught))

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.corners.figures import forcing_curves
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
@@ -18,8 +19,7 @@ from dashboard.models.cache import cached
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import barred, bound_choice
-from dashboard.view import clicks, permission, session, training
-from dashboard.view.settings import Settings
+from dashboard.view import clicks, permission, session
 from transformer.analysis.intervals import mean_interval
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, shared
@@ -65,7 +65,7 @@ def cases(config: CornerConfig) -> tuple[dict[str, Forcing], str]:
     A page as it opens shows the first of the shipped; once its settings are others, it shows theirs.
     """
     measured = {path.stem: found for path in SHIPPED if (found := forced_in(path)) is not None and found.complete}
-    untouched = shared(config) == shared(training.corners_of(Settings()))
+    untouched = shared(config) == shared(CornersSettings().corner_config())
     return measured, next(iter(measured), OWN) if untouched else OWN
 
 
@@ -88,7 +88,7 @@ def choose(config: CornerConfig) -> None:
 def chosen(config: CornerConfig) -> CornerConfig:
     """The settings that are shown, of the page or of a shipped measurement, with teacher forcing alone (p = 1)."""
     measured, first = cases(config)
-    asked = session.settings().corner_case
+    asked = session.mine(CornersSettings).corner_case
     stem = asked if asked in {*measured, OWN} else first
     return replace(config if stem == OWN else measured[stem].config, teacher_forcing=1.0, seed=config.seed)
 

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.schedule import Schedule, Timing, pass_lines, schedule_heatmaps
+from dashboard.app_pages.how_it_began.questions.settings import QuestionsSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
 def answer(model: Model) -> str:
     """The schedules of a GRU and of a transformer, the ways through both, and milliseconds."""
-    view = session.settings()
+    mine = session.mine(QuestionsSettings)
     one, two, _ = st.columns([1, 1, 1.2], gap="large")
     with one:
         bound(st.slider, "Tokens", "unrolled")
     with two:
         bound(st.slider, "Layers", "stacked")
-    length, layers = view.unrolled, view.stacked
+    length, layers = mine.unrolled, mine.stacked
     causal = np.tril(np.ones((length, length), dtype=bool))
     waits = {kind: waits_for(kind, layers, causal) for kind in ("attention", "recurrent", "writing")}
     taken = {kind: moments(graph) for kind, graph in waits.items()}
@@ -87,7 +88,7 @@ def _of(model: Model) -> str:
 
 def _times(layers: int) -> None:
     """Milliseconds of a pass, once somebody asks for them."""
-    if not session.settings().timed:
+    if not session.mine(QuestionsSettings).timed:
         st.button(
             "Time one pass of each",
             on_click=lambda: session.update(timed=True),

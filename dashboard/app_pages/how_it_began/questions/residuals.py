@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_lines
+from dashboard.app_pages.how_it_began.questions.settings import QuestionsSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.layers import Line, layer_lines
@@ -45,7 +46,7 @@ def answer(model: Model) -> str:
     with two:
         rates = list(RATES)
         rate = bound_choice(st.segmented_control, "Learning rate", "deep_rate", rates, rates[0], also={"parted": False})
-    layers, asked = session.settings().deep, session.settings().parted
+    layers, asked = session.mine(QuestionsSettings).deep, session.mine(QuestionsSettings).parted
     running = _running(layers, rate) if asked and not session.first_look() else None
     with three:
         _button(running, asked, layers, rate)

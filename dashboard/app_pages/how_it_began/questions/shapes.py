@@ -9,12 +9,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.shapes import falk, shapes_to_scale
+from dashboard.app_pages.how_it_began.questions.settings import QuestionsSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound
 from dashboard.view import session
-from dashboard.view.settings import Settings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,20 +45,20 @@ class Tried:
     """PyTorch's own sentence."""
 
 
-def misfits(view: Settings) -> tuple[tuple[str, ...], str]:
+def misfits(mine: QuestionsSettings) -> tuple[tuple[str, ...], str]:
     """The sides that must agree and do not, and a sentence about them; nothing where all is well."""
-    if view.d_query != view.d_key:
+    if mine.d_query != mine.d_key:
         words = (
-            f"Queries of width {view.d_query} do not fit keys of width {view.d_key}: Q and K must have the same width."
+            f"Queries of width {mine.d_query} do not fit keys of width {mine.d_key}: Q and K must have the same width."
         )
         return ("d_q", "d_k"), words
-    if view.n_keys != view.n_values:
-        words = f"{view.n_keys} keys do not fit {view.n_values} values: there must be as many values as keys."
+    if mine.n_keys != mine.n_values:
+        words = f"{mine.n_keys} keys do not fit {mine.n_values} values: there must be as many values as keys."
         return ("n_k", "n_v"), words
     return (), ""
 
 
-def attend(view: Settings) -> Tried:
+def attend(mine: QuestionsSettings) -> Tried:
     """Streams drawn with seed 0, projected to these widths, through the library's own attention."""
     import torch
     from torch import nn
@@ -67,12 +67,12 @@ def attend(view: Settings) -> Tried:
     from transformer.foundation.drawing import drawing
 
     with drawing(0), torch.no_grad():
-        maps = [nn.Linear(view.d_stream, width) for width in (view.d_query, view.d_key, view.d_value)]
-        maps.append(nn.Linear(view.d_value, view.d_stream))
-        asking = 2 * torch.randn(view.n_queries, view.d_stream)
-        asked = 2 * torch.randn(max(view.n_keys, view.n_values), view.d_stream)
-        query, key, value = maps[0](asking), maps[1](asked[: view.n_keys]), maps[2](asked[: view.n_values])
-        if misfits(view)[0]:
+        maps = [nn.Linear(mine.d_stream, width) for width in (mine.d_query, mine.d_key, mine.d_value)]
+        maps.append(nn.Linear(mine.d_value, mine.d_stream))
+        asking = 2 * torch.randn(mine.n_queries, mine.d_stream)
+        asked = 2 * torch.randn(max(mine.n_keys, mine.n_values), mine.d_stream)
+        query, key, value = maps[0](asking), maps[1](asked[: mine.n_keys]), maps[2](asked[: mine.n_values])
+        if misfits(mine)[0]:
             pattern, output = _as_far_as_it_goes(query, key), None
         else:
             output, pattern = scaled_dot_product_attention(query, key, value)
@@ -105,13 +105,13 @@ def _refusal(query: Tensor, key: Tensor, value: Tensor) -> str:
 
 def answer(model: Model) -> str:
     """The sliders, the matrices to scale, what must agree and what is free."""
-    view = session.settings()
+    mine = session.mine(QuestionsSettings)
     places = st.columns(6, gap="medium")
     for place, (label, field, help) in zip(places, SLIDERS, strict=True):
         with place:
             bound(st.slider, label, field, help=help)
-    tried = attend(view)
-    wrong, sentence = misfits(view)
+    tried = attend(mine)
+    wrong, sentence = misfits(mine)
     left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
     with left:
         matrices = falk(tried.query, tried.key, tried.value, tried.pattern, tried.output)
@@ -128,36 +128,36 @@ def answer(model: Model) -> str:
             r"output = pattern · $V$. Sides of one colour have the same length. The numbers come from random streams."
         )
     with right:
-        _rules(view, tried, sentence)
+        _rules(mine, tried, sentence)
         with st.container(width=300):
             bound(st.slider, r"Stream width, $d_{\text{model}}$", "d_stream")
         st.caption(
-            f"$W_Q$, $W_K$, $W_V$ map from a stream of width {view.d_stream}, and $W_O$ back to it. With their biases "
+            f"$W_Q$, $W_K$, $W_V$ map from a stream of width {mine.d_stream}, and $W_O$ back to it. With their biases "
             f"they hold {tried.weights:,} numbers. {_of(model)}"
         )
-    return sentence or _headline(view, tried)
+    return sentence or _headline(mine, tried)
 
 
-def _headline(view: Settings, tried: Tried) -> str:
+def _headline(mine: QuestionsSettings, tried: Tried) -> str:
     assert tried.pattern is not None
     assert tried.output is not None
     rows, columns = tried.pattern.shape
     out, wide = tried.output.shape
     return (
-        f"{view.n_queries} {'query meets' if view.n_queries == 1 else 'queries meet'} {view.n_keys} "
-        f"key{'s' if view.n_keys > 1 else ''}: a pattern of {rows} × {columns}, an output of {out} × {wide}."
+        f"{mine.n_queries} {'query meets' if mine.n_queries == 1 else 'queries meet'} {mine.n_keys} "
+        f"key{'s' if mine.n_keys > 1 else ''}: a pattern of {rows} × {columns}, an output of {out} × {wide}."
     )
 
 
-def _rules(view: Settings, tried: Tried, sentence: str) -> None:
+def _rules(mine: QuestionsSettings, tried: Tried, sentence: str) -> None:
     """What must agree, with a mark, and what is free."""
-    marks = ["✓" if fits else "✕" for fits in (view.d_query == view.d_key, view.n_keys == view.n_values)]
+    marks = ["✓" if fits else "✕" for fits in (mine.d_query == mine.d_key, mine.n_keys == mine.n_values)]
     relations = ["=" if mark == "✓" else "≠" for mark in marks]
     st.markdown(
         "**What must be equal**\n"
-        f"- {marks[0]} The widths of Q and K: {view.d_query} {relations[0]} {view.d_key}. A score is their dot "
+        f"- {marks[0]} The widths of Q and K: {mine.d_query} {relations[0]} {mine.d_key}. A score is their dot "
         "product.\n"
-        f"- {marks[1]} The numbers of keys and values: {view.n_keys} {relations[1]} {view.n_values}. "
+        f"- {marks[1]} The numbers of keys and values: {mine.n_keys} {relations[1]} {mine.n_values}. "
         "Each key’s weight multiplies one value.\n\n"
         "**What is free**\n"
         "- The number of queries: the output has a row for each.\n"

@@ -13,6 +13,7 @@ from dashboard.app_pages.learn_by_doing.check import running, words
 from dashboard.app_pages.learn_by_doing.check.examples import EXAMPLES
 from dashboard.app_pages.learn_by_doing.check.outline import Outline, outline
 from dashboard.app_pages.learn_by_doing.check.running import Asked, Check
+from dashboard.app_pages.learn_by_doing.check.settings import CheckSettings
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import barred, bound_choice, controlled
 from dashboard.view import clicks, permission, session
@@ -49,7 +50,7 @@ class Desk:
     @property
     def code(self) -> str:
         """What stands in the field."""
-        example = EXAMPLES.get(session.settings().check_example)
+        example = EXAMPLES.get(session.mine(CheckSettings).check_example)
         return self.own if example is None else example.code()
 
     @property
@@ -63,7 +64,7 @@ class Desk:
     def asked(self) -> Asked:
         """What is checked next."""
         found = self.outline
-        kind = session.settings().check_kind
+        kind = session.mine(CheckSettings).check_kind
         name = self.name if self.name in found.names else found.likeliest
         return Asked(self.code, name, kind if kind in words.KINDS else "")
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
-from dashboard.view.settings import limits
+from dashboard.view.link import limits
 
 if TYPE_CHECKING:
     from transformer.mistakes import Mistake

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, words
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
+from dashboard.app_pages.learn_by_doing.mistakes.settings import MistakesSettings
 from dashboard.components.plot import coloured
 from dashboard.models import background
 from dashboard.models.on_the_spot import hidden as hidden_mistakes
@@ -36,7 +37,7 @@ def show(title: DeltaGenerator) -> None:
     described(mistake)
     code(mistake)
     if mistake.trains:
-        measure(mistake, session.settings().mistake_seed, title)
+        measure(mistake, session.mine(MistakesSettings).mistake_seed, title)
     found = measured.demonstration(mistake.name)
     if found is not None:
         if not mistake.trains:

@@ -17,7 +17,7 @@ from dashboard.frame.guided import reaching
 from dashboard.models.on_the_spot import hidden
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
-from dashboard.view.settings import limits
+from dashboard.view.link import limits
 
 if TYPE_CHECKING:
     from transformer.mistakes import Mistake, Signature

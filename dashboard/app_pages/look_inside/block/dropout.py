@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.block.figures.dropout import copies_bars, passes_dots
 from dashboard.app_pages.look_inside.block.outputs import pick_output
+from dashboard.app_pages.look_inside.block.settings import BlockSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
 from dashboard.figures.kit.numbers import tiny
@@ -19,7 +20,8 @@ from dashboard.parts.prose import plain
 from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import controlled
 from dashboard.view import session
-from dashboard.view.settings import MOST_SEED, limits
+from dashboard.view.fields import MOST_SEED
+from dashboard.view.link import limits
 from transformer.analysis.findings import Sample
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def answer(model: Model) -> str:
     """Both pictures, for the rate and the draw that the view names."""
     question = session.question(model)
     sample = model.sample(question)
-    rate, seed = _controls(model), session.settings().dropout_seed
+    rate, seed = _controls(model), session.mine(BlockSettings).dropout_seed
     # Half of what may be computed while somebody waits, for each of the two modes.
     most = budget.passes(model.config.model, model.task.d_vocab, 2 * len(sample.read))
     found = passes(model, question, rate, max(2, min(PASSES, int(most))), seed)
@@ -56,7 +58,7 @@ def _controls(model: Model) -> float:
     """The rate, another draw, and what the model was trained with."""
     own = model.config.model.dropout
     default = own or USUAL
-    named = session.settings().dropped
+    named = session.mine(BlockSettings).dropped
     low, high = limits("dropped")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width=260):
@@ -77,7 +79,7 @@ def _controls(model: Model) -> float:
 
 
 def _redraw() -> None:
-    session.update(dropout_seed=(session.settings().dropout_seed + 1) % MOST_SEED)
+    session.update(dropout_seed=(session.mine(BlockSettings).dropout_seed + 1) % MOST_SEED)
 
 
 def _trained(model: Model, rate: float) -> str:

@@ -16,6 +16,7 @@ from dashboard.app_pages.look_inside.block.figures.heads import (
     written_rows,
 )
 from dashboard.app_pages.look_inside.block.picks import pick_among, pick_place
+from dashboard.app_pages.look_inside.block.settings import BlockSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
@@ -75,7 +76,7 @@ class Shown:
 
 def answer(model: Model) -> str:
     """One token's vector through all heads of an attention, with the numbers of the model or of a lecture's."""
-    is_wide = session.settings().wide
+    is_wide = session.mine(BlockSettings).wide
     found = _wide() if is_wide else _own(model)
     makers = [Maker("untrained, 8 heads of 64", 0)] if is_wide else None
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="compact-joint"):

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.block.figures.logits import token_panels, vector_bars
 from dashboard.app_pages.look_inside.block.outputs import pick_output
+from dashboard.app_pages.look_inside.block.settings import BlockSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
 from dashboard.figures.kit.numbers import signed, tiny
@@ -36,7 +37,7 @@ def answer(model: Model) -> str:
     question = session.question(model)
     sample = model.sample(question)
     place = pick_output(model, sample)
-    temperature = session.settings().softened
+    temperature = session.mine(BlockSettings).softened
     found = output(model, question, place)
     shares, trained = softmax(found.logits, temperature), softmax(found.logits)
     cost = None if found.target is None else loss(found.logits, found.target)

@@ -15,7 +15,7 @@ from dashboard.models.passages import in_a_line, parsed
 from dashboard.parts.heads import heads_of
 from dashboard.parts.widgets import controlled
 from dashboard.view import session
-from dashboard.view.settings import longest
+from dashboard.view.link import longest
 from transformer.analysis.findings import Head
 
 REFERENCES = {

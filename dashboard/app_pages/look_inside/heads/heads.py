@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.heads import focus, measured, text, words
 from dashboard.app_pages.look_inside.heads.comparison import pick_reference
+from dashboard.app_pages.look_inside.heads.settings import HeadsSettings
 from dashboard.app_pages.look_inside.heads.table import find_the_one
 from dashboard.frame import other_models
 from dashboard.models import background
@@ -44,7 +45,7 @@ def page(model: Model, question: np.ndarray) -> None:
         pictures(model, question, sample, survey, head)
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}
-        together = session.settings().together and len(found) > 1
+        together = session.mine(HeadsSettings).together and len(found) > 1
         with of_head("title"):
             st.title(
                 words.together_sentence(list(found)) if together else does(model, head, survey, kinds), anchor=False
@@ -110,7 +111,7 @@ def pictures(
     """The grid, and the head in focus beside it; of a text also the `passage` that it reads."""
     recurrent = model.config.model.recurrent
     means = mean_patterns(survey, len(question), model.task) if whole(sample) else None
-    mean = session.settings().mean and means is not None
+    mean = session.mine(HeadsSettings).mean and means is not None
     widest = max(len(attention.pattern) for attention in sample.attentions.values())
     left, right = st.container(key="heads-row").columns([1, 1.5 if widest <= 4 else 1], gap="medium")
     with left:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard.app_pages.look_inside.layers import lens, rollout
+from dashboard.app_pages.look_inside.layers.settings import LayersSettings
 from dashboard.parts.prose import orientation, show_code
 from dashboard.parts.widgets import bound, told
 from dashboard.view import session
@@ -18,7 +19,7 @@ words.caption(
     "The logit lens reads the residual stream as if the model stopped there. The embedding is at the bottom, the "
     "output at the top. A letter is what the model would say there; ✓ or a dot means right. Colour: the probability "
     "of the "
-    f"{'likeliest' if session.settings().likeliest else 'right'} token.{framed}"
+    f"{'likeliest' if session.mine(LayersSettings).likeliest else 'right'} token.{framed}"
 )
 with toggle:
     bound(

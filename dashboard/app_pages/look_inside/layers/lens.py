@@ -12,6 +12,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.layers import measured
 from dashboard.app_pages.look_inside.layers.figures import writes_heatmap
+from dashboard.app_pages.look_inside.layers.settings import LayersSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
@@ -120,7 +121,7 @@ class Reading:
 def stages(reading: Reading, *, key: str) -> None:
     """The lens, stage × position; a click makes another cell the one that is looked into."""
     lens, names = reading.lens, reading.lens.vocabulary
-    likeliest = session.settings().likeliest
+    likeliest = session.mine(LayersSettings).likeliest
     stage, place = reading.cell()
 
     def chosen() -> None:

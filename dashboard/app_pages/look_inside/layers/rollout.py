@@ -90,11 +90,11 @@ def pick_layer(layers: int) -> int:
     def missing(layer: int) -> str:
         return f"There is no layer {layer} here; attention is rolled out through all {layers}."
 
-    field, menu, last = "through", range(layers), layers - 1
+    menu, last = range(layers), layers - 1
     if not last:
-        return int(session.named(field, menu, last, missing))
-    widget = st.segmented_control
-    return int(bound_choice(widget, "Through layer", field, menu, last, missing=missing, help="Layers count from 0"))
+        return int(session.named("through", menu, last, missing))
+    widget, told = st.segmented_control, "Layers count from 0"
+    return int(bound_choice(widget, "Through layer", "through", menu, last, missing=missing, help=told))
 
 
 def part(share: float) -> str:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.machine import live, measured, words
 from dashboard.app_pages.look_inside.machine.figures import height_of, machine_figure
+from dashboard.app_pages.look_inside.machine.settings import MachineSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.components.presses import counted_button
 from dashboard.parts.heads import focused, heads_of
@@ -50,7 +51,7 @@ def pick_box(plan: Plan, back: DeltaGenerator, on: DeltaGenerator) -> str:
     at = names.index(box)
 
     def go(by: int) -> None:
-        now = session.settings().box
+        now = session.mine(MachineSettings).box
         to = min(max((names.index(now) if now in names else 0) + by, 0), len(names) - 1)
         session.update(box="" if to == 0 else names[to])
 

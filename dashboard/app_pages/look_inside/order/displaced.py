@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.order.figures.interventions import intervention_bars
+from dashboard.app_pages.look_inside.order.settings import OrderSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import signed
 from dashboard.parts.prose import plain, sentence
@@ -31,7 +32,7 @@ def asked(default: str) -> str:
     """The intervention of the view; what a link names in vain falls back, with a notice."""
     from transformer.edits import EditError, parse_edit
 
-    text = session.settings().order
+    text = session.mine(OrderSettings).order
     if not text:
         return default
     try:

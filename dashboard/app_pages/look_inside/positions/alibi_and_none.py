@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.positions.figures import alibi, norms
+from dashboard.app_pages.look_inside.positions.settings import MOST_LONG, PositionsSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.tokens import Token, token_strip
 from dashboard.figures.kit.numbers import tiny
@@ -17,7 +18,6 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import encoding_name
 from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
-from dashboard.view.settings import MOST_LONG
 
 MOST_HEADS = 16
 MOST_NORMS = 400
@@ -166,7 +166,7 @@ def norms_side_by_side(model: Model, name: str) -> None:
 
 def _scale_toggle(own: bool, width: int) -> bool:
     """The toggle, at first as the model does it."""
-    view, factor = session.settings().scaled, f"√{width} = {math.sqrt(width):.3g}"
+    view, factor = session.mine(PositionsSettings).scaled, f"√{width} = {math.sqrt(width):.3g}"
     toggle = controlled(
         st.toggle,
         r"Scale token embeddings by $\sqrt{d_{\text{model}}}$",

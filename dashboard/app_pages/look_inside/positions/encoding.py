@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from dashboard.app_pages.look_inside.positions.settings import MOST_LONG, MOST_WIDE, PositionsSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import encodings
 from dashboard.figures.kit.numbers import short, signed, tiny
@@ -14,7 +15,6 @@ from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
 from dashboard.parts.widgets import bound_choice, bound_number, controlled
 from dashboard.view import session
-from dashboard.view.settings import MOST_LONG, MOST_WIDE, Settings
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_TICKS = 4
@@ -92,7 +92,7 @@ def pick_table(model: Model, name: str) -> tuple[Shown, int]:
     with columns[3]:
         cursor = _pick_cursor(length)
     table = turning_table(name, length, width, base)
-    elsewhere = name == sizes.positions and (width, length, base) != (own_width, n_ctx, Settings().base)
+    elsewhere = name == sizes.positions and (width, length, base) != (own_width, n_ctx, PositionsSettings().base)
     note = f"This model's own sizes: width {own_width}, {n_ctx} positions, base 10,000." if elsewhere else ""
     return Shown(model, name, table.values, table.columns, table.short, note, base), cursor
 
@@ -111,7 +111,7 @@ def _pick_base() -> int:
         "Base b",
         "base",
         BASES,
-        Settings().base,
+        PositionsSettings().base,
         missing=lambda base: f"The base is 10, 100 … 1,000,000, not {base:,}; this is 10,000.",
         format_func=lambda base: f"{base:,}",
     )
@@ -183,7 +183,7 @@ def _sinusoid(shown: Shown) -> None:
     from transformer.analysis.encodings import turning_table
 
     positions, width = shown.values.shape
-    table = turning_table("sinusoidal", positions, width + width % 2, Settings().base).values[:, :MOST_WIDE]
+    table = turning_table("sinusoidal", positions, width + width % 2, PositionsSettings().base).values[:, :MOST_WIDE]
     sentence = f"For comparison: the sinusoidal encoding of {positions} positions and {width + width % 2} dimensions."
     plot(coloured(encodings.encoding_heatmap, table), key="sinusoid", alt=sentence, height=260)
     st.caption(f"{sentence} It is a formula, so its columns are waves from the start; a learned table starts as noise.")
@@ -247,7 +247,7 @@ MOST_WAVES = 8
 def pick_dimensions(width: int) -> list[int]:
     """Which dimensions are drawn as waves."""
     first = sorted({0, 1, width // 4, width // 2, width - 1} & set(range(width)))
-    text = session.settings().dimensions
+    text = session.mine(PositionsSettings).dimensions
     named = {int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) < width}
     kept = sorted(named)[:MOST_WAVES] or first
 

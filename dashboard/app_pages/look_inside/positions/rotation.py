@@ -11,12 +11,12 @@ import streamlit as st
 
 from dashboard.app_pages.look_inside.positions.encoding import Shown
 from dashboard.app_pages.look_inside.positions.figures import rotation
+from dashboard.app_pages.look_inside.positions.settings import MOST_WIDE
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import tiny
 from dashboard.models import positions
 from dashboard.parts.widgets import bound_number
 from dashboard.server.streamlit_private import DeltaGenerator
-from dashboard.view.settings import MOST_WIDE
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
-from dashboard.view.settings import limits
+from dashboard.view.link import limits
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, RunConfig

@@ -9,6 +9,7 @@ from dashboard.app_pages.text.tokens import cut as cutting
 from dashboard.app_pages.text.tokens import words
 from dashboard.app_pages.text.tokens.cut import Cut
 from dashboard.app_pages.text.tokens.figures import Numbered, context_bars, numbered_tokens, window_table
+from dashboard.app_pages.text.tokens.settings import TokensSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.components.presses import counted_button
 from dashboard.components.sheet import Axis, Series, sheet
@@ -18,8 +19,8 @@ from dashboard.parts.prose import plain, show_code
 from dashboard.parts.steps import draw_line
 from dashboard.parts.widgets import bound, bound_choice, bound_number, controlled
 from dashboard.view import clicks, session
+from dashboard.view.link import longest
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import longest
 from transformer.text import tokens as text_tokens
 from transformer.text.task import Text
 
@@ -35,7 +36,7 @@ AFRESH: dict[str, object] = {"cut_at": 1}
 
 def controls(task: Text) -> tuple[str, str, int]:
     """The text, into what it is cut, and how long a window is."""
-    text = as_typed(session.settings().cut_text) or task.typed(task.example)
+    text = as_typed(session.mine(TokensSettings).cut_text) or task.typed(task.example)
     left, right = st.container(key="stacked-cut").columns([1.5, 1], gap="medium")
     with left:
         controlled(
@@ -62,7 +63,7 @@ def controls(task: Text) -> tuple[str, str, int]:
             also=AFRESH,
             help=f"In tokens. This model was trained with windows of {task.length}.",
         )
-    return text, by, session.settings().cut_window
+    return text, by, session.mine(TokensSettings).cut_window
 
 
 def set_text(task: Text, typed: str) -> None:
@@ -93,7 +94,7 @@ def window_in_view(cut: Cut) -> int:
             at = bound_number("Window", "cut_at", 1, 1, count)
 
     def go(by: int) -> None:
-        session.update(cut_at=min(max(session.settings().cut_at + by, 1), count))
+        session.update(cut_at=min(max(session.mine(TokensSettings).cut_at + by, 1), count))
 
     with back:
         counted_button("Back", lambda n: go(-n), key="window-back", letter="B", disabled=at == 1, width="content")

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dashboard.app_pages.text.writing.settings import WritingSettings
 from dashboard.models.background import WATCHED
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
-from dashboard.view.settings import Settings
 from transformer.sampling import Sampling
 from transformer.text.task import Text
 from transformer.text.tokens import Vocabulary
@@ -44,9 +44,9 @@ FARTHEST = 100_000
 """Tokens after which a text ends in any case."""
 
 
-def sampling_of(view: Settings) -> Sampling:
-    """How a view lets the tokens be drawn."""
-    return Sampling(temperature=view.temperature, top_k=view.top_k, top_p=view.top_p, seed=view.writing_seed)
+def sampling_of(mine: WritingSettings) -> Sampling:
+    """How the page lets the tokens be drawn."""
+    return Sampling(temperature=mine.temperature, top_k=mine.top_k, top_p=mine.top_p, seed=mine.writing_seed)
 
 
 # --- prompts

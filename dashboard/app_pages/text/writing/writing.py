@@ -12,6 +12,7 @@ from dashboard.app_pages.text.writing import draft as writing_draft
 from dashboard.app_pages.text.writing import words
 from dashboard.app_pages.text.writing.draft import Draft, Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
+from dashboard.app_pages.text.writing.settings import WritingSettings
 from dashboard.components.appearance import is_dark
 from dashboard.components.glances import Glances
 from dashboard.components.passage import Ground, Passage, Words
@@ -24,7 +25,7 @@ from dashboard.parts.prose import plain, show_code
 from dashboard.parts.widgets import bound, controlled
 from dashboard.server import background
 from dashboard.view import clicks, session
-from dashboard.view.settings import limits, longest
+from dashboard.view.link import limits, longest
 from transformer.analysis.findings import Head
 from transformer.text.task import Text
 
@@ -39,20 +40,20 @@ AFRESH: dict[str, object] = {"word": None}
 
 def prompt_of(task: Text) -> str:
     """The prompt of the view, or the page's own."""
-    return as_typed(session.settings().prompt) or writing_draft.opening(task)
+    return as_typed(session.mine(WritingSettings).prompt) or writing_draft.opening(task)
 
 
 def under_way(model: Model, prompt: str) -> Writing | None:
     """The text of this view, growing; None until PyTorch is there. The one before it need not go on."""
     if background.torch() is None:
         return None  # the rerun that follows the first look finds it
-    view = session.settings()
-    found = writing_draft.begun(model, prompt, writing_draft.sampling_of(view))
+    mine = session.mine(WritingSettings)
+    found = writing_draft.begun(model, prompt, writing_draft.sampling_of(mine))
     before: Writing | None = st.session_state.get("written_before")
     if before is not None and before is not found:
         before.enough()
     st.session_state.written_before = found
-    found.want(view.written, patience=writing_draft.AT_ONCE)
+    found.want(mine.written, patience=writing_draft.AT_ONCE)
     return found
 
 
@@ -96,23 +97,23 @@ def controls(model: Model, task: Text, prompt: str, found: Writing | None) -> No
 
 def buttons(task: Text, found: Writing | None) -> None:
     """Stop or go on, other dice, another prompt."""
-    view = session.settings()
+    mine = session.mine(WritingSettings)
     reached = 0 if found is None else len(found.said)
-    if found is not None and reached < view.written and not found.failure:
+    if found is not None and reached < mine.written and not found.failure:
         st.button("Stop", icon=":material/stop:", on_click=stop, args=(found,), key="writing-stop", width=130)
     else:
         st.button(
             "Write on",
             icon=":material/edit:",
-            on_click=lambda: session.update(written=min(MOST, view.written + MORE), word=None),
-            disabled=found is None or view.written >= MOST,
+            on_click=lambda: session.update(written=min(MOST, mine.written + MORE), word=None),
+            disabled=found is None or mine.written >= MOST,
             key="writing-on",
             width=130,
         )
     st.button(
         "Another seed",
         icon=":material/casino:",
-        on_click=lambda: session.update(writing_seed=view.writing_seed + 1, **AFRESH),
+        on_click=lambda: session.update(writing_seed=mine.writing_seed + 1, **AFRESH),
         shortcut="A",
         key="writing-again",
         help="The same prompt, other random draws. Your browser’s Back shows the last text again",
@@ -157,14 +158,14 @@ def stop(found: Writing) -> None:
 
 def growing(found: Writing, said: int) -> bool:
     """Is more to come than what is said?"""
-    return said < session.settings().written and not found.failure
+    return said < session.mine(WritingSettings).written and not found.failure
 
 
 def pictures(model: Model, task: Text, prompt: str, found: Writing) -> None:
     """The text, and the token in view: its alternatives, and what every head looked at."""
-    view = session.settings()
-    found.want(view.written)
-    draft = Draft(task, prompt, tuple(found.said[: view.written]))
+    mine = session.mine(WritingSettings)
+    found.want(mine.written)
+    draft = Draft(task, prompt, tuple(found.said[: mine.written]))
     live = growing(found, len(draft.said))
     speed = 0.0 if live or not found.seconds else len(found.said) / found.seconds
     left, right = st.container(key="stacked-text").columns([1.35, 1], gap="medium")
@@ -176,7 +177,7 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing) -> None:
             st.caption(look.said)
         if out_of_sight := words.out_of_sight(draft, place, task.n_ctx):
             st.caption(f":material/visibility_off: {plain(out_of_sight)}")
-        st.caption(words.how(writing_draft.sampling_of(view), speed))
+        st.caption(words.how(writing_draft.sampling_of(mine), speed))
     with right:
         if place is not None:
             alternatives(model, draft, place)
@@ -186,7 +187,7 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing) -> None:
 
 def placed(draft: Draft, live: bool) -> int | None:
     """The place in view: the one that the link names, or the last word; while it writes, the last token."""
-    word = session.settings().word
+    word = session.mine(WritingSettings).word
     if word is not None and 2 <= word <= len(draft.tokens):
         return word - 1
     if live:
@@ -298,9 +299,9 @@ def small(draft: Draft, place: int, look: Look) -> None:
 def page(model: Model, task: Text) -> None:
     prompt = prompt_of(task)
     found = under_way(model, prompt)
-    draft = Draft(task, prompt, () if found is None else tuple(found.said[: session.settings().written]))
+    draft = Draft(task, prompt, () if found is None else tuple(found.said[: session.mine(WritingSettings).written]))
     live = found is None or growing(found, len(draft.said))
-    st.title(words.headline(draft, session.settings().written, live), anchor=False)
+    st.title(words.headline(draft, session.mine(WritingSettings).written, live), anchor=False)
     controls(model, task, prompt, found)
     if unknown := draft.tokens[: draft.given].count(task.known.vocabulary.unknown):
         st.caption(f":orange[The model does not know {unknown} of the prompt’s tokens. It reads ⟨unk⟩ there.]")

@@ -8,6 +8,7 @@ from dashboard.app_pages.train_it.lengths import measurement as lengths_measurem
 from dashboard.app_pages.train_it.lengths import population as lengths_population
 from dashboard.app_pages.train_it.lengths import race as lengths_race
 from dashboard.app_pages.train_it.lengths.measurement import FILES, measuring
+from dashboard.app_pages.train_it.lengths.settings import LengthsSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.accuracy import accuracy_by_position_bars
@@ -35,7 +36,7 @@ def measurement() -> Lengths | None:
     """The measurement that the view names, or the shipped one; where neither can be read, a sentence that says so."""
     menu = list(FILES) if FILES["own"].is_file() else ["shipped"]
     which = "shipped"
-    if len(menu) > 1 or session.settings().measurement:
+    if len(menu) > 1 or session.mine(LengthsSettings).measurement:
         which = bound_choice(
             st.segmented_control, "Measurement", "measurement", menu, which, format_func=TOLD.__getitem__
         )
@@ -66,8 +67,8 @@ def beyond(found: Lengths) -> None:
 
 def places(found: Lengths) -> None:
     """One length, place by place."""
-    view = session.settings()
-    length = min(view.longer or found.trained + max(1, found.trained // 4), found.longest)
+    longer = session.mine(LengthsSettings).longer
+    length = min(longer or found.trained + max(1, found.trained // 4), found.longest)
     st.markdown("**Which places of the answer are right at one length?**")
     if found.longest > 1:
         controlled(

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.models import menu
 from dashboard.models.background import Measuring
 from dashboard.parts import waiting
@@ -73,7 +74,7 @@ def panel(config: RunConfig) -> None:
         over = _over(config)
         bound(st.number_input, "Seeds", "sweep_seeds", step=1)
         try:
-            plan = planned(config, over, session.settings().sweep_seeds)
+            plan = planned(config, over, session.mine(RunsSettings).sweep_seeds)
         except ConfigError as error:
             st.caption(f":material/info: {sentence(plain(str(error)))}")
             return
@@ -98,7 +99,7 @@ def panel(config: RunConfig) -> None:
 def _over(config: RunConfig) -> tuple[str, ...]:
     """What varies, as the view says or the reader picks."""
     known = OVER_RECURRENT if config.model.recurrent else OVER
-    named = tuple(name for name in session.settings().sweep_over.split(",") if name in known)
+    named = tuple(name for name in session.mine(RunsSettings).sweep_over.split(",") if name in known)
     controlled(
         st.pills,
         "What varies",

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import session
 
@@ -86,8 +87,8 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
 
     `part` of the answers is what their accuracy is of.
     """
-    view, titles = session.settings(), TITLES | {"accuracy": part.capitalize()}
-    if len(frame) > A_PAGE or (view.rows_filter, view.rows_by, view.rows_ascending) != ("", "", False):
+    mine, titles = session.mine(RunsSettings), TITLES | {"accuracy": part.capitalize()}
+    if len(frame) > A_PAGE or (mine.rows_filter, mine.rows_by, mine.rows_ascending) != ("", "", False):
         words, by, order = st.columns([2, 1, 1], gap="medium", vertical_alignment="bottom")
         with words:
             bound(
@@ -103,8 +104,8 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
             )
         with order:
             bound(st.toggle, "Ascending", "rows_ascending", also=FIRST)
-    view = session.settings()
-    return page_of(frame, view.rows_filter, view.rows_by or NEWEST, view.rows_ascending, view.rows_page)
+    mine = session.mine(RunsSettings)
+    return page_of(frame, mine.rows_filter, mine.rows_by or NEWEST, mine.rows_ascending, mine.rows_page)
 
 
 def turn_pages(page: Page) -> None:

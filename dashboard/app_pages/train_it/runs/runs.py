@@ -10,6 +10,7 @@ from dashboard.app_pages.train_it.runs.comparison import Course, Standing, compa
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS, Clock, Curve, Measure, learning_curves
 from dashboard.app_pages.train_it.runs.figures.standings import Row, standings_list
 from dashboard.app_pages.train_it.runs.races import Race, headline, meaning, outcome, races
+from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.frame import live
 from dashboard.frame.health import damaged
@@ -98,7 +99,7 @@ def together(names: list[str]) -> None:
     st.session_state.courses = courses
     found = labels(runs)
     standings = [standing(course, label) for course, label in zip(courses.values(), found, strict=True)]
-    clock = session.settings().clock if session.settings().clock == "seconds" else "steps"
+    clock = session.mine(RunsSettings).clock if session.mine(RunsSettings).clock == "seconds" else "steps"
     st.title(plain(headline(standings, clock)), anchor=False)
     if not runs:
         st.info("Press Train in the sidebar, or start a race. The curves appear here.", icon=":material/flag:")
@@ -175,9 +176,9 @@ def stop_all(runs: Sequence[Run]) -> None:
 
 def curves(courses: dict[str, Course], standings: Sequence[Standing]) -> None:
     """The chart."""
-    view = session.settings()
-    measure: Measure = "loss" if (view.measure or measures(standings)[0]) == "loss" else "accuracy"
-    clock: Clock = "seconds" if view.clock == "seconds" else "steps"
+    mine = session.mine(RunsSettings)
+    measure: Measure = "loss" if (mine.measure or measures(standings)[0]) == "loss" else "accuracy"
+    clock: Clock = "seconds" if mine.clock == "seconds" else "steps"
     drawn, chance, floors = [], [], []
     for place, (course, each) in enumerate(zip(courses.values(), standings, strict=True)):
         task = each.config.build_task()

@@ -30,12 +30,11 @@ from dashboard.app_pages.how_it_began.corners.figures import (
     walk_panels,
     walk_plane,
 )
+from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
 from dashboard.models import menu
 from dashboard.models.walks import corners as corners_lesson
 from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
-from dashboard.view import training as view_training
-from dashboard.view.settings import Settings
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
 from tests.kit.recurrent_by_hand import gru_step, mapped
@@ -47,14 +46,14 @@ from transformer.foundation.program import program
 from transformer.recurrent.corners import Walker, build_walker, train_corners
 
 STEPS = 20
-COMPLETE = view_training.corners_of
+COMPLETE = CornersSettings.corner_config
 CHECKPOINTS = Path(__file__).parents[4] / "checkpoints"
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings of a few steps: the page must be right about a bad model as well."""
-    monkeypatch.setattr(view_training, "corners_of", lambda view: replace(COMPLETE(view), steps=STEPS))
+    monkeypatch.setattr(CornersSettings, "corner_config", lambda mine: replace(COMPLETE(mine), steps=STEPS))
 
 
 def config(**changes: object) -> CornerConfig:
@@ -495,7 +494,7 @@ def parts(app: AppTest):
 @pytest.fixture
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings as readers have them, of which there are measurements; what is trained here and now takes one step."""
-    monkeypatch.setattr(view_training, "corners_of", COMPLETE)
+    monkeypatch.setattr(CornersSettings, "corner_config", COMPLETE)
     monkeypatch.setattr(corners_lesson, "taught", lambda settings: Lesson(replace(settings, steps=1)))
 
 
@@ -537,7 +536,7 @@ def test_the_shipped_measurements_are_one_click_away_and_drawn_number_by_number(
         words += "teacher forcing costs" if mean > half else "these seeds show no difference"
         assert any(words in caption.value for caption in app.caption)
         if stem == "corners-none":
-            assert CornerConfig(**values["config"]) == COMPLETE(Settings())
+            assert CornerConfig(**values["config"]) == COMPLETE(CornersSettings())
         if stem == "corners-narrow":
             guide = (CHECKPOINTS.parent / "docs" / "guide" / "how-it-began.md").read_text(encoding="utf-8")
             assert f"{always.mean():.3f}\nafter training with true corners, {never.mean():.3f} without" in guide

@@ -22,7 +22,7 @@ from dashboard.models.background import Lane
 from dashboard.server import roles
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
-from dashboard.view.settings import Settings
+from dashboard.view.link import View
 from tests.kit.hostile.submissions import FORGING, body
 from tests.kit.numbers.cells import Cells
 from tests.kit.numbers.rounding import tolerance
@@ -362,7 +362,7 @@ def test_a_check_can_be_stopped_and_the_next_one_begins() -> None:
 
 def test_a_second_press_begins_no_second_check(judge: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Desk(own=RIGHT)
-    monkeypatch.setattr("streamlit.session_state", State(settings=Settings(), visitor=permission.OWNER))
+    monkeypatch.setattr("streamlit.session_state", State(settings=View(), visitor=permission.OWNER))
     desks._begin(mine)
     first = mine.check
     assert first is not None

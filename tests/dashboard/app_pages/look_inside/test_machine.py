@@ -13,8 +13,8 @@ import torch
 from dashboard import theme
 from dashboard.app_pages.look_inside.machine import words
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage, machine_figure
+from dashboard.view.link import FIELDS
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import FIELDS
 from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.models import TASK_OF, config_of, plans, size_of
 from tests.kit.pages import PI, array, link, open_page, press_counted, sample, trace

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.look_inside.positions.alibi_and_none import formula_of_the_paper
 from dashboard.app_pages.look_inside.positions.rotation import _judged
 from dashboard.figures.kit import numbers
-from dashboard.view.settings import limits
+from dashboard.view.link import limits
 from tests.dashboard.app_pages.look_inside.conftest import Made
 from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
 from transformer.analysis.encodings import FittedShift

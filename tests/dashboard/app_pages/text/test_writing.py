@@ -21,7 +21,7 @@ from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
-from dashboard.view.settings import from_query
+from dashboard.view.link import from_query
 from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer import observe

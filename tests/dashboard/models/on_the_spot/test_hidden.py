@@ -11,8 +11,8 @@ import torch
 from dashboard.models import menu
 from dashboard.models.model import Model
 from dashboard.models.on_the_spot import hidden
+from dashboard.view.link import limits
 from dashboard.view.pages import PAGES
-from dashboard.view.settings import limits
 from tests.kit.pages import figures, link, open_page, press, shown
 from transformer.mistakes import trained
 

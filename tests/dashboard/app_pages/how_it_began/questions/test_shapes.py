@@ -10,7 +10,7 @@ import pytest
 from dashboard import theme
 from dashboard.app_pages.how_it_began.questions import shapes
 from dashboard.app_pages.how_it_began.questions.figures.shapes import falk, shapes_to_scale
-from dashboard.view.settings import Settings
+from dashboard.app_pages.how_it_began.questions.settings import QuestionsSettings
 from tests.kit.pages import link, open_page
 
 
@@ -22,7 +22,9 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("sizes", [(3, 5, 4, 6), (1, 1, 1, 1), (7, 2, 12, 1), (2, 12, 3, 9)])
 def test_attention_of_any_shape_is_the_formula(sizes):
     queries, keys, d_k, d_v = sizes
-    view = Settings(n_queries=queries, n_keys=keys, n_values=keys, d_query=d_k, d_key=d_k, d_value=d_v, d_stream=7)
+    view = QuestionsSettings(
+        n_queries=queries, n_keys=keys, n_values=keys, d_query=d_k, d_key=d_k, d_value=d_v, d_stream=7
+    )
     tried = shapes.attend(view)
     assert (tried.query.shape, tried.key.shape, tried.value.shape) == ((queries, d_k), (keys, d_k), (keys, d_v))
     pattern = softmax(tried.query.astype(np.float64) @ tried.key.T / np.sqrt(d_k))
@@ -41,7 +43,7 @@ def test_attention_of_any_shape_is_the_formula(sizes):
     ],
 )
 def test_what_does_not_fit_breaks_with_a_sentence(changes, wrong, words):
-    view = Settings(**changes)
+    view = QuestionsSettings(**changes)
     tried, (sides, said) = shapes.attend(view), shapes.misfits(view)
     assert sides == wrong
     assert words in said
@@ -52,7 +54,12 @@ def test_what_does_not_fit_breaks_with_a_sentence(changes, wrong, words):
 
 @pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK])
 def test_matrices_are_drawn_to_scale_and_do_not_meet(palette):
-    for view in (Settings(), Settings(n_values=7), Settings(d_query=1), Settings(n_keys=12, n_values=12, d_value=12)):
+    for view in (
+        QuestionsSettings(),
+        QuestionsSettings(n_values=7),
+        QuestionsSettings(d_query=1),
+        QuestionsSettings(n_keys=12, n_values=12, d_value=12),
+    ):
         tried = shapes.attend(view)
         placed = falk(tried.query, tried.key, tried.value, tried.pattern, tried.output)
         for one, other in itertools.combinations(placed, 2):

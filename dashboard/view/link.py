@@ -1,0 +1,102 @@
+"""The whole view as one frozen record, and its way into the URL and back.
+
+It has the fields of `Settings`, which the frame and several pages share, and those that each page declares for itself:
+any dataclass in a file `settings.py` of its folder. These are found, and listed nowhere. A page takes its own by type,
+`session.mine(CornersSettings).corner_width`; a widget, a link and a lecture name any field.
+
+What equals its default is left out of the URL; what a URL says that cannot be used falls back, with a notice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dashboard.view.fields import read
+from dashboard.view.pages import PAGES, SCRIPTS
+from dashboard.view.settings import Settings
+
+
+def own_records() -> list[type]:
+    """The records that pages declare for themselves, in the order of the menus. Raises TypeError for an empty file."""
+    found: list[type] = []
+    for page in PAGES.values():
+        path = Path(page.script).with_name("settings.py")
+        if path.exists():
+            name = ".".join(path.relative_to(SCRIPTS.parents[1]).with_suffix("").parts)
+            declared = [each for each in vars(importlib.import_module(name)).values() if is_of(name, each)]
+            if not declared:
+                raise TypeError(f"{name} declares no dataclass")
+            found += declared
+    return found
+
+
+def is_of(module: str, thing: Any) -> bool:
+    """Is this a dataclass that a module has declared itself, and not imported?"""
+    return isinstance(thing, type) and dataclasses.is_dataclass(thing) and thing.__module__ == module
+
+
+def joined(own: Sequence[type]) -> Any:
+    """A record with the fields of `Settings` and then of these. Raises TypeError where two of them share a name."""
+    places: dict[str, type] = dict.fromkeys(dir(Settings), Settings)
+    for record in own:
+        for name in (each for each in vars(record) if not each.startswith("__")):
+            if name in places:
+                one, other = (f"{each.__module__}.{each.__name__}" for each in (places[name], record))
+                raise TypeError(f"“{name}” is declared twice for the view and its links: by {one} and by {other}")
+            places[name] = record
+    return dataclasses.make_dataclass(
+        "Joined", [], bases=(*reversed(own), Settings), frozen=True
+    )  # the last comes first
+
+
+if TYPE_CHECKING:
+    Joined = Settings  # a page's own are read by type: see `Settings.of`
+else:
+    Joined = joined(own_records())
+
+
+@dataclass(frozen=True)
+class View(Joined):
+    """What is looked at, and what would be trained next: `Settings`, and what each page keeps for itself."""
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(View)}
+OF_MODEL = {name: field.default for name, field in FIELDS.items() if field.metadata.get("of_model")}
+"""What is chosen inside a model, and means nothing in another: field and default."""
+
+
+def limits(name: str) -> tuple[float, float]:
+    """The least and the greatest value of a number of the view."""
+    low, high = FIELDS[name].metadata["limits"]
+    return low, high
+
+
+def longest(name: str) -> int:
+    """The most letters of a text of the view."""
+    return int(FIELDS[name].metadata["longest"])
+
+
+def from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
+    """Read a URL's parameters. What cannot be used is left at its default and named in the notices."""
+    values: dict[str, Any] = {}
+    notices = []
+    for name, text in query.items():
+        if name not in FIELDS:
+            notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
+            continue
+        try:
+            values[name] = read(FIELDS[name], text)
+        except ValueError:
+            notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
+    return View(**values), notices
+
+
+def _short(text: str) -> str:
+    """A foreign text, made safe to repeat in a notice."""
+    kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
+    return kept or "…"
