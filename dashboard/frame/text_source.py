@@ -27,10 +27,8 @@ def choose_text() -> None:
     """Which text is read, from those at hand, and another one from a file or from Project Gutenberg."""
     at_hand = list(shelf.keys())
     if at_hand:
-        bound_choice(
-            st.selectbox, "Text", "text", at_hand, text_of(session.settings().with_(text="")), format_func=_named
-        )
-    _shelved(text_of(session.settings()))
+        bound_choice(st.selectbox, "Text", "text", at_hand, text_of(""), format_func=_named)
+    _shelved(text_of(session.settings().text))
     if not any(key.rpartition("-")[0] == download.NAME for key in at_hand):
         _fetch()
     _upload()

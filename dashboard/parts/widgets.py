@@ -1,4 +1,4 @@
-"""Widgets: Settings in, Settings out.
+"""Widgets: the view in, the view out.
 
 Before a widget is drawn its state is set from the view, and what is picked in it is written back: so a link, a click in
 a figure and a widget can never disagree. `controlled` is the one way to do it; the others say which field it is about.

@@ -30,18 +30,19 @@ def own_records() -> list[type]:
             name = ".".join(path.relative_to(SCRIPTS.parents[1]).with_suffix("").parts)
             declared = [each for each in vars(importlib.import_module(name)).values() if is_of(name, each)]
             if not declared:
-                raise TypeError(f"{name} declares no dataclass")
+                raise TypeError(f"{name} declares no frozen dataclass")
             found += declared
     return found
 
 
 def is_of(module: str, thing: Any) -> bool:
-    """Is this a dataclass that a module has declared itself, and not imported?"""
-    return isinstance(thing, type) and dataclasses.is_dataclass(thing) and thing.__module__ == module
+    """Is this a frozen dataclass that a module has declared itself, and not imported?"""
+    declared = isinstance(thing, type) and dataclasses.is_dataclass(thing) and thing.__module__ == module
+    return declared and thing.__dataclass_params__.frozen
 
 
-def joined(own: Sequence[type]) -> Any:
-    """A record with the fields of `Settings` and then of these. Raises TypeError where two of them share a name."""
+def joined(own: Sequence[type]) -> type:
+    """A class with the fields of `Settings` and then of these. Raises TypeError where two of them share a name."""
     places: dict[str, type] = dict.fromkeys(dir(Settings), Settings)
     for record in own:
         for name in (each for each in vars(record) if not each.startswith("__")):
@@ -49,9 +50,7 @@ def joined(own: Sequence[type]) -> Any:
                 one, other = (f"{each.__module__}.{each.__name__}" for each in (places[name], record))
                 raise TypeError(f"“{name}” is declared twice for the view and its links: by {one} and by {other}")
             places[name] = record
-    return dataclasses.make_dataclass(
-        "Joined", [], bases=(*reversed(own), Settings), frozen=True
-    )  # the last comes first
+    return type("Joined", (*reversed(own), Settings), {})  # the fields of the last class come first
 
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ NO_TEXT = "there is no text to read yet: fetch the works of Shakespeare, or uplo
 def config_of(view: Settings) -> RunConfig:
     """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
     reads = view.task == TEXT
-    text = text_of(view) if reads else ""
+    text = text_of(view.text) if reads else ""
     if reads and not text:
         raise ConfigError(NO_TEXT)
     task = TaskConfig(task=view.task or REVERSAL, length=view.length, min_length=view.min_length, symbols=view.symbols)
@@ -66,11 +66,11 @@ def config_of(view: Settings) -> RunConfig:
     )
 
 
-def text_of(view: Settings) -> str:
-    """The text that the view names, or Shakespeare, or else the first that is here; empty where there is none."""
+def text_of(named: str) -> str:
+    """The text of this key, or Shakespeare, or else the first that is here; empty where there is none."""
     at_hand = shelf.keys()
-    named = [key for key in at_hand if key.rpartition("-")[0] == download.NAME]
-    return view.text if view.text in at_hand else next(iter((*named, *at_hand)), "")
+    shakespeare = [key for key in at_hand if key.rpartition("-")[0] == download.NAME]
+    return named if named in at_hand else next(iter((*shakespeare, *at_hand)), "")
 
 
 def offer() -> None:
@@ -90,7 +90,7 @@ def suited(view: Settings, shown: RunConfig) -> dict[str, object]:
         return {}
     reader = next((each for each in READERS if each.task.split == shown.task.split), READERS[0])
     own = shown.task.text if shelf.at_hand(shown.task.text) else ""
-    return fields_of_reader(reader) | {"text": "" if own == text_of(view) else own}
+    return fields_of_reader(reader) | {"text": "" if own == text_of(view.text) else own}
 
 
 def fields_of(config: RunConfig) -> dict[str, object]:
@@ -156,7 +156,7 @@ FIRST_STEP = 0.3
 def training_config() -> RunConfig:
     """What the training panel describes. Raises ConfigError with a sentence when it cannot be trained."""
     view = settings()
-    if view.task == TEXT and not text_of(view) and permission.for_the_owner("add texts"):
+    if view.task == TEXT and not text_of(view.text) and permission.for_the_owner("add texts"):
         raise ConfigError("there is no text to read yet, and only the owner of this server can add one")
     return config_of(view)
 

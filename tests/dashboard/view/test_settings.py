@@ -182,6 +182,13 @@ def test_what_a_page_keeps_for_itself_is_named_by_that_page_only():
         } == {}
 
 
+def test_a_page_s_settings_import_nothing_at_the_start_but_what_a_field_is():
+    """Lectures import them too, and the server does so before it shows anything."""
+    for path in DASHBOARD.glob("app_pages/**/settings.py"):
+        taken = {node.module for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)}
+        assert taken <= {"__future__", "dataclasses", "typing", "dashboard.view.fields"}, path
+
+
 ONE = """from dataclasses import dataclass
 from dashboard.view.fields import number_field, text_field
 """
@@ -199,7 +206,8 @@ SETTINGS_OF_A_PAGE = {
     "another page's": (NEW.format(name="corner_width"), ["“corner_width” is declared twice", NEWS, CORNERS]),
     "everybody's": (NEW.format(name="run"), ["“run” is declared twice", NEWS, "dashboard.view.settings.Settings"]),
     "a method's": (NEW.format(name="of"), ["“of” is declared twice", NEWS, "dashboard.view.settings.Settings"]),
-    "none": (ONE, ["dashboard.app_pages.overview.settings declares no dataclass"]),
+    "none": (ONE, ["dashboard.app_pages.overview.settings declares no frozen dataclass"]),
+    "not frozen": (NEW.format(name="brand_new").replace("(frozen=True)", ""), ["declares no frozen dataclass"]),
 }
 
 
