@@ -13,7 +13,7 @@ from dashboard.lectures.changes import part
 from dashboard.lectures.questions import Bars, Cells
 from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
-from dashboard.models.model import Model
+from dashboard.models.model import Model, words_of
 from dashboard.models.passages import parsed
 from dashboard.view.settings import FIELDS, Settings
 from transformer import masks
@@ -130,6 +130,18 @@ def _most(values: ViewValues, head: str, query: float) -> int:
 def _contribution(values: ViewValues, head: str, query: float, key: float) -> float:
     found = values.head(head)
     return cell(heads.detail(values.model, values.question, found.site).contribution(found.index), query, key)
+
+
+def _written(values: ViewValues, parts: str, place: float) -> float:
+    """What all "heads" or all "feed-forwards" add to the right token's logit, above the mean token's, at an output."""
+    from transformer.analysis.stream.attribution import writes
+
+    kinds = {"heads": "attention", "feed-forwards": "feed_forward"}
+    if parts not in kinds:
+        raise ValueError(f"there are heads and feed-forwards, and no “{parts[:40]}”")
+    question, task = values.question, values.model.task
+    found = writes(values.model.transformer(), task, question, said=words_of(values.model, question))
+    return sum(cell(each, place) for name, each in found.items() if kinds[parts] in name)
 
 
 def _of(values: ViewValues, run: str, name: str) -> Any:
@@ -252,6 +264,7 @@ NAMES: dict[str, Callable[..., Any]] = {
     "row": _row,
     "pattern": _cells,
     "contribution": _contribution,
+    "written": _written,
     "under": _under,
     "known_under": _known_under,
     "loss": _loss,
