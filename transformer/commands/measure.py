@@ -120,7 +120,8 @@ def scaling(*, out: Path = ROOT / "scaling-own.json") -> int:
         last = found.trials[-1]
         code = "with" if last.scaled else "without"
         print(
-            f"{len(found.trials):>3} of {found.planned}  width {last.width}, {code} the scale, rate {last.rate:g}, seed {last.seed}: {last.accuracy[-1]:.2f} right",
+            f"{len(found.trials):>3} of {found.planned}  width {last.width}, {code} the scale, rate {last.rate:g}, "
+            f"seed {last.seed}: {last.accuracy[-1]:.2f} right",
             flush=True,
         )
     return 0

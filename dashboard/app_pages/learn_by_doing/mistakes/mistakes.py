@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, words
+from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, scaling, words
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
 from dashboard.components.plot import coloured
 from dashboard.models import background
@@ -35,6 +35,8 @@ def show(title: DeltaGenerator) -> None:
     choice.choose(mistake)
     described(mistake)
     code(mistake)
+    if mistake.name == scaling.MISTAKE:
+        scaling.show()
     if mistake.trains:
         measure(mistake, session.settings().mistake_seed, title)
     found = measured.demonstration(mistake.name)
