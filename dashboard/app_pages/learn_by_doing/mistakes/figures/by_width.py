@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.app_pages.learn_by_doing.mistakes.figures.both_models import RIGHT, WRONG
-from dashboard.figures.kit.lines import level
-from dashboard.theme import LIGHT, Palette
+from dashboard.figures.kit.lines import end_name, level
+from dashboard.theme import LIGHT, Palette, template
 
 APART = 0.06
 """How far the seeds of both codes stand apart, in steps from width to width."""
@@ -57,6 +57,8 @@ def by_width_curves(
             },
         ]
     layout = {
+        "template": template(palette),
+        "hovermode": "x unified",
         "xaxis": {
             "title": {"text": "width of the model, d_model"},
             "tickvals": places,
@@ -65,7 +67,8 @@ def by_width_curves(
             "showgrid": False,
         },
         "yaxis": {"title": {"text": title}, "range": [-0.03, 1.05], "tickformat": ".1f"},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "shapes": [] if chance is None else [level(chance, {"color": palette.muted, "width": 1, "dash": "dash"})],
+        "margin": {"r": 8 if chance is None else 62},
+        "annotations": [] if chance is None else [end_name(chance, f"chance<br>{chance:.2f}", palette.chance)],
+        "shapes": [] if chance is None else [level(chance, {"color": palette.chance, "width": 2, "dash": "dot"})],
     }
     return go.Figure(traces, layout)
