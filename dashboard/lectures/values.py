@@ -24,6 +24,9 @@ from transformer.analysis.findings import Head
 from transformer.experiments.lengths import Lengths
 from transformer.training.runs import DEFAULT_ROOT
 
+LENGTHS = DEFAULT_ROOT / "lengths.json.xz"
+"""The shipped measurement over lengths."""
+
 
 class ViewValues(Mapping[str, Any]):
     """What names mean in a view: NUMBERS, and functions of places, heads and runs, NAMES. Places count from 1.
@@ -208,7 +211,7 @@ def _cosine(values: ViewValues, first: float, second: float) -> float:
 
 def _whole(_: ViewValues, encoding: str, length: float) -> float:
     """The share of whole answers right at a length with an encoding, mean over seeds: the shipped measurement."""
-    found = Lengths.load(DEFAULT_ROOT / "lengths.json.xz")
+    found = Lengths.load(LENGTHS)
     if encoding not in found.measured:
         raise ValueError(f"no encoding “{encoding[:40]}” was measured; there are {', '.join(found.measured)}")
     return cell(found.exact(encoding).mean(axis=0), length)
@@ -244,6 +247,7 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "right": _right,
     "first_half": lambda values: part(values, values.accuracy, "first half"),
     "second_half": lambda values: part(values, values.accuracy, "second half"),
+    "whole_steps": lambda _: Lengths.load(LENGTHS).config.training.max_steps,
     "perplexity": lambda values: _evaluated(values, "perplexity"),
     **walks.NUMBERS,
     **changes.NUMBERS,
