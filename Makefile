@@ -49,6 +49,7 @@ checkpoints: $(VENV)/.run
 	$(BIN)/python -m transformer corners --out checkpoints/corners.json --d-model 4 --attention dot
 	$(BIN)/python -m transformer corners --out checkpoints/corners-none.json --d-model 4 --attention none
 	$(BIN)/python -m transformer corners --out checkpoints/corners-narrow.json --d-model 2 --attention none --most 3
+	$(BIN)/python -m transformer scaling --out checkpoints/scaling.json
 
 # The README's picture, made anew from the running dashboard.
 screenshots: $(VENV)/.dev

@@ -19,7 +19,7 @@ from transformer.commands.check import check
 from transformer.commands.corpus import corpus, resolved
 from transformer.commands.ending import exit_code
 from transformer.commands.generate import generate
-from transformer.commands.measure import TRAINING, corners, lengths
+from transformer.commands.measure import TRAINING, corners, lengths, scaling
 from transformer.commands.sweep import sweep
 from transformer.config import TEXT, ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation.foreign import shortened
@@ -285,6 +285,7 @@ TEXTS = example("corpus shakespeare", "train --task text --text shakespeare --le
 app.command(corpus, help_epilogue=TEXTS)
 app.command(lengths)
 app.command(corners)
+app.command(scaling)
 app.command(generate, help_epilogue=example('generate shakespeare --prompt "ROMEO  " --tokens 200'))
 app.command(check, help_epilogue=example("check my_attention.py:attention"))
 app.command(sweep, help_epilogue=example("sweep --seeds 0-63 --positions learned,sinusoidal,rotary --n-heads 1,2,4"))

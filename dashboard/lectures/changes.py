@@ -7,11 +7,13 @@ of edits: the right answer is read, whatever the model says.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dashboard.models import edits
+from dashboard.models.scaling import EARLY, scaling
 from dashboard.view.settings import JOINT, OFF
 from transformer import masks
 from transformer.analysis.accuracy import ceilings
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from dashboard.lectures.values import ViewValues
     from transformer.analysis.accuracy.result import Accuracy
     from transformer.edits import Edit
+    from transformer.experiments.scaling import Scaling
 
 
 def _edits(values: ViewValues) -> tuple[Edit, ...]:
@@ -107,6 +110,25 @@ def _earlier(values: ViewValues, name: str) -> Any:
     return ViewValues(values.view.with_(step=max(before)))[name]
 
 
+def _trained_at(_: ViewValues, width: float, code: str) -> float:
+    """The share right after a few steps at a width, "with" the scale or "without": the mean of the shipped seeds."""
+    found = scaling()
+    return _of_width(found, width, code, partial(found.accuracies, found.rates[0], EARLY))
+
+
+def _let_through(_: ViewValues, width: float, code: str) -> float:
+    """What softmax lets through before the first step at a width, of the gradient of an even look: 0 to 1."""
+    found = scaling()
+    return _of_width(found, width, code, found.gradients)
+
+
+def _of_width(found: Scaling, width: float, code: str, table: Callable[..., np.ndarray]) -> float:
+    """The mean over seeds of one width, from a table [width, seed] of models "with" the scale or "without"."""
+    if width not in found.widths or code not in ("with", "without"):
+        raise ValueError(f"the scale was measured at widths {', '.join(map(str, found.widths))}, “with” and “without”")
+    return float(table(scaled=code == "with")[found.widths.index(int(width))].mean())
+
+
 NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "task": lambda values: values.model.config.task.task,
     "edits": lambda values: len(_edits(values)),
@@ -123,5 +145,7 @@ NAMES: dict[str, Callable[..., Any]] = {
     "kind_of_edit": lambda values, number: _edit(values, number).kind,
     "right_at": _right_at,
     "earlier": _earlier,
+    "trained_at": _trained_at,
+    "let_through": _let_through,
 }
 """Functions of parts of what is said, "second half", of edits and lengths."""

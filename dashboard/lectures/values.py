@@ -14,7 +14,7 @@ from dashboard.lectures.changes import part
 from dashboard.lectures.questions import Bars, Cells
 from dashboard.lectures.walks import cell
 from dashboard.models import heads, menu, positions
-from dashboard.models.model import Model
+from dashboard.models.model import Model, words_of
 from dashboard.models.passages import parsed
 from dashboard.view.link import FIELDS, View
 from dashboard.view.settings import Settings
@@ -25,6 +25,9 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.findings import Head
 from transformer.experiments.lengths import Lengths
 from transformer.training.runs import DEFAULT_ROOT
+
+LENGTHS = DEFAULT_ROOT / "lengths.json.xz"
+"""The shipped measurement over lengths."""
 
 
 class ViewValues(Mapping[str, Any]):
@@ -134,6 +137,18 @@ def _contribution(values: ViewValues, head: str, query: float, key: float) -> fl
     return cell(heads.detail(values.model, values.question, found.site).contribution(found.index), query, key)
 
 
+def _written(values: ViewValues, parts: str, place: float) -> float:
+    """What all "heads" or all "feed-forwards" add to the right token's logit, above the mean token's, at an output."""
+    from transformer.analysis.stream.attribution import writes
+
+    kinds = {"heads": "attention", "feed-forwards": "feed_forward"}
+    if parts not in kinds:
+        raise ValueError(f"there are heads and feed-forwards, and no “{parts[:40]}”")
+    question, task = values.question, values.model.task
+    found = writes(values.model.transformer(), task, question, said=words_of(values.model, question))
+    return sum(cell(each, place) for name, each in found.items() if kinds[parts] in name)
+
+
 def _of(values: ViewValues, run: str, name: str) -> Any:
     """A number of another run, on the same input where it can read it."""
     return ViewValues(values.view.with_(run=run, step=None))[name]
@@ -198,7 +213,7 @@ def _cosine(values: ViewValues, first: float, second: float) -> float:
 
 def _whole(_: ViewValues, encoding: str, length: float) -> float:
     """The share of whole answers right at a length with an encoding, mean over seeds: the shipped measurement."""
-    found = Lengths.load(DEFAULT_ROOT / "lengths.json.xz")
+    found = Lengths.load(LENGTHS)
     if encoding not in found.measured:
         raise ValueError(f"no encoding “{encoding[:40]}” was measured; there are {', '.join(found.measured)}")
     return cell(found.exact(encoding).mean(axis=0), length)
@@ -234,6 +249,7 @@ NUMBERS: dict[str, Callable[[ViewValues], Any]] = {
     "right": _right,
     "first_half": lambda values: part(values, values.accuracy, "first half"),
     "second_half": lambda values: part(values, values.accuracy, "second half"),
+    "whole_steps": lambda _: Lengths.load(LENGTHS).config.training.max_steps,
     "perplexity": lambda values: _evaluated(values, "perplexity"),
     **walks.NUMBERS,
     **changes.NUMBERS,
@@ -254,6 +270,7 @@ NAMES: dict[str, Callable[..., Any]] = {
     "row": _row,
     "pattern": _cells,
     "contribution": _contribution,
+    "written": _written,
     "under": _under,
     "known_under": _known_under,
     "loss": _loss,

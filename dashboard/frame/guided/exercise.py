@@ -129,7 +129,7 @@ def capital(words: str) -> str:
 def _line(goal: Reached) -> str:
     said = "reached" if goal.met else "not yet"
     if goal.now is not None:
-        said += f": {goal.now:.3f}" if isinstance(goal.now, float) else f": {goal.now}"
+        said += f": {goal.now:.3f}" if isinstance(goal.now, float) else f": {plain(str(goal.now)) or 'none'}"
     if goal.why:
         said += f": {plain(goal.why)}"
     return f"{REACHED if goal.met else OPEN} {plain(capital(goal.words))} :gray[({said})]"

@@ -62,11 +62,11 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Reached:
-    """A goal in a view: is it reached, and what its left side comes to, where it compares a number."""
+    """A goal in a view: is it reached, and what its left side comes to, where it compares a number or a text."""
 
     words: str
     met: bool
-    now: float | int | None
+    now: float | int | str | None
     why: str = ""
     """Why it cannot be measured in this view; empty where it can."""
 
@@ -113,4 +113,6 @@ def reached(goal: Goal, values: Mapping[str, Any]) -> Reached:
         left = goal.met.left(values)
     except ValueError as error:
         return Reached(goal.words, False, None, str(error.__cause__ or error))
-    return Reached(goal.words, met, left if isinstance(left, int | float) and not isinstance(left, bool) else None)
+    return Reached(
+        goal.words, met, left if isinstance(left, int | float | str) and not isinstance(left, bool) else None
+    )

@@ -100,9 +100,9 @@ HALF = np.tri(16, dtype=bool)
 HALF[4:, :4] = False  # from the fifth query on, the first four tokens are hidden
 COPY = int("".join(str(int(query == key + 8 < 16)) for query in range(16) for key in range(16)), 2)
 SOLUTIONS: dict[str, dict[str, object]] = {
-    "reading-head": {"head": f"{FIRST}.2"},
+    "reading-head": {"head": f"{FIRST}.3"},
     "known-by-a-beginner": {"input": "7 7 7 7 7 7 7 7"},
-    "turning-point": {"step": 20},
+    "turning-point": {"step": 20, "input": "2 8 6 8 8 8 3 4"},
     "swapped": {"edits": "swap:4,7"},
     "half-known": {"mask": str(Painted.of(HALF))},
     "unseen-break": {"edits": "only:decoder.0.cross_attention.1"},
@@ -164,9 +164,10 @@ def test_why_a_goal_cannot_be_measured_is_said_without_its_expression() -> None:
     assert reached(exercise.goals[0], values()).why == ""  # the second part is not asked for
 
 
-def test_a_goal_about_words_shows_no_number() -> None:
+@pytest.mark.parametrize("now", ["y1", "y1 y2", ""])
+def test_a_goal_about_words_shows_what_holds_by_now(now: str) -> None:
     exercise = read("x", TEXT.replace("edits == 1", "knowable == 'y1'"))
-    assert reached(exercise.goals[0], {"knowable": "y1"}) == Reached("one edit, when it counts", True, None)
+    assert reached(exercise.goals[0], {"knowable": now}) == Reached("one edit, when it counts", now == "y1", now)
 
 
 # --- what names come to

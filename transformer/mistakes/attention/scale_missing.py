@@ -9,8 +9,8 @@ from transformer.trace import UNTRACED
 
 class ScaleMissing(AttentionMistake):
     title = "The scale is missing"
-    hidden = "Weights can make up for a factor: accuracy, loss, pattern and probe are those of a right model."
-    exposes = "Nothing in its behaviour does. The difference to the reference with the same weights shows it."
+    hidden = "Weights can make up for a factor: in a narrow model accuracy, loss, pattern and probe are a right one's."
+    exposes = "The difference to the reference with the same weights. A wide model learns more slowly, or not at all."
     silent = True
     mend = "Divide the scores by math.sqrt(d_head)."
     met = "bug reports in public repositories"

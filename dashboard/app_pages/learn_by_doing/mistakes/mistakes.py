@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, words
+from dashboard.app_pages.learn_by_doing.mistakes import choice, measured, results, riddle, scaling, words
 from dashboard.app_pages.learn_by_doing.mistakes.figures.code_difference import code_panes
 from dashboard.app_pages.learn_by_doing.mistakes.settings import MistakesSettings
 from dashboard.components.plot import coloured
@@ -36,6 +36,8 @@ def show(title: DeltaGenerator) -> None:
     choice.choose(mistake)
     described(mistake)
     code(mistake)
+    if mistake.name == scaling.MISTAKE:
+        scaling.show()
     if mistake.trains:
         measure(mistake, session.mine(MistakesSettings).mistake_seed, title)
     found = measured.demonstration(mistake.name)

@@ -49,6 +49,8 @@ def answer(model: Model) -> str:
         bound(st.slider, "Temperature T of the softmax", "softened", step=0.1, width=260)
         _tokens(model, found, shares, gradient, temperature)
         _cost(model, found, trained, cost, place)
+    if temperature != 1:
+        return _headline_at(model, found, shares, temperature, place)
     return _headline(model, found, trained, cost, place)
 
 
@@ -73,6 +75,16 @@ def _headline(model: Model, found: Output, shares: np.ndarray, cost: float | Non
         return f"{first}; that is right and costs {_number(cost)} nats."
     right = f"the right token '{names[found.target]}' gets {_number(shares[found.target])}"
     return f"{first}; {right} and costs {_number(cost)} nats."
+
+
+def _headline_at(model: Model, found: Output, shares: np.ndarray, temperature: float, place: int) -> str:
+    """What is said there at a temperature other than that of training."""
+    names, said = model.task.vocabulary, int(shares.argmax())
+    first = f"At temperature {temperature:g}, output {place + 1} says '{names[said]}' with probability "
+    if found.target is None or said == found.target:
+        return f"{first}{_number(shares[said])}."
+    right = f"the right token '{names[found.target]}' with {_number(shares[found.target])}"
+    return f"{first}{_number(shares[said])}, and {right}."
 
 
 def rows(shares: np.ndarray, target: int | None) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,39 @@ def likeliest_bars(
         "showlegend": False,
         "xaxis": {"title": {"text": "probability"}, "range": [0, 1.12], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
         "yaxis": {**axis, "tickfont": {"size": 15}, "ticklabelstandoff": 6, "range": [len(rows) - 0.5, -0.5]},
+        "margin": {"t": 6},
+    }
+    return go.Figure([bars], layout)
+
+
+def perplexity_bars(perplexities: Mapping[str, float], *, palette: Palette = LIGHT) -> go.Figure:
+    """The perplexity of several models by name, the last of which is the one that is looked at. Shorter is better."""
+    names, values = list(perplexities), list(perplexities.values())
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": np.array(values, dtype=np.float32),
+        "y": list(range(len(names))),
+        "width": 0.7,
+        "marker": {"color": [palette.muted] * (len(names) - 1) + [palette.measured]},
+        "text": [f"{value:.1f}" for value in values],
+        "textposition": "outside",
+        "textfont": {"size": 15, "color": palette.text},
+        "cliponaxis": False,
+        "hovertext": [f"{safe(name)}: {value:.2f}" for name, value in perplexities.items()],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "name": "perplexity",
+    }
+    layout = {
+        "template": template(palette),
+        "showlegend": False,
+        "xaxis": {"title": {"text": "perplexity"}, "range": [0, 1.12 * max(values)]},
+        "yaxis": {
+            **token_axis("", names),
+            "tickfont": {"size": 15},
+            "ticklabelstandoff": 6,
+            "range": [len(names) - 0.5, -0.5],
+        },
         "margin": {"t": 6},
     }
     return go.Figure([bars], layout)

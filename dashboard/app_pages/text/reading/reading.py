@@ -5,13 +5,14 @@ import streamlit as st
 
 from dashboard import theme
 from dashboard.app_pages.text.reading import heads, measured
-from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, loss_by_place_line
+from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, loss_by_place_line, perplexity_bars
 from dashboard.app_pages.text.reading.words import (
     distance_title,
     growth_sentence,
     headline,
     most_surprising,
     passage_sentence,
+    perplexities,
     says,
     titled,
     whole_sentence,
@@ -122,7 +123,12 @@ def surprises(found: Surprise, words: tuple[str, ...], before: int, title: str) 
         st.caption(passage_sentence(found, before))
         if whole := measured.evaluation(model):
             with st.container(key="reading-whole"):
-                st.caption(whole_sentence(whole, measured.wordless(model)))
+                said = whole_sentence(whole, measured.wordless(model))
+                if compared := perplexities(whole):
+                    st.markdown("**Beside models that count** which tokens follow which")
+                    figure = coloured(perplexity_bars, compared)
+                    plot(figure, key="reading-perplexities", alt=said, height=60 + 30 * len(compared))
+                st.caption(said)
     with right:
         st.markdown(plain(word_sentence(found, words, at, sayable(model.task))))
         figure = coloured(

@@ -46,9 +46,8 @@ def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
     `wordless` is the share of its tokens without a letter or a digit: they too take a place in what is counted.
     """
     said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
-    counting = evaluation.get("baselines", {})
-    same = counting.get("snapshot") == evaluation.get("snapshot") and counting.get("tokens") == evaluation["read"]
-    if not same or not COUNTING.keys() <= counting.keys():
+    counting = counted_on_the_same(evaluation)
+    if counting is None:
         return f"{said}."
     orders = {name: order for name, order in COUNTING.items() if order > 1}
     best = min(orders, key=lambda name: float(counting[name]))
@@ -61,6 +60,23 @@ def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
         f"{wordless:.2f} of the tokens are blanks, line ends or marks: on average "
         f"{' and '.join(dict.fromkeys(seen))}."
     )
+
+
+def counted_on_the_same(evaluation: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The perplexities of models that count runs of tokens; None where these were not measured on the same tokens."""
+    counting: Mapping[str, Any] = evaluation.get("baselines", {})
+    same = counting.get("snapshot") == evaluation.get("snapshot") and counting.get("tokens") == evaluation["read"]
+    return counting if same and COUNTING.keys() <= counting.keys() else None
+
+
+def perplexities(evaluation: Mapping[str, Any]) -> dict[str, float]:
+    """What is compared by name, models that count and the run itself last; empty where nothing can be compared."""
+    counting = counted_on_the_same(evaluation)
+    if counting is None:
+        return {}
+    best = min((name for name, order in COUNTING.items() if order > 1), key=lambda name: float(counting[name]))
+    found = {name: float(counting[name]) for name in dict.fromkeys([*GRAMS, best])}
+    return found | {"this model": float(evaluation["perplexity"])}
 
 
 def article(name: str) -> str:

@@ -26,7 +26,7 @@ def press(app, key: str):
 
 def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() -> None:
     app = open_page("heads", run="reverse", query="9", lecture="attention", lecture_step="4")
-    assert "step 4 of 13" in strip(app)
+    assert "step 4 of 14" in strip(app)
     assert "with a weight of 0.99" in strip(app)
     assert "{{" not in strip(app)
     assert "You have changed the view" not in strip(app)
@@ -68,7 +68,7 @@ def test_another_page_keeps_the_way_home_and_no_late_request_undoes_it(monkeypat
     ("query", "said"),
     [
         ({"lecture": "nowhere"}, "There is no lecture “nowhere” here."),
-        ({"lecture": "attention", "lecture_step": "55"}, "has 13 steps, and no step 55; this is the last."),
+        ({"lecture": "attention", "lecture_step": "55"}, "has 14 steps, and no step 55; this is the last."),
     ],
 )
 def test_what_a_link_names_in_vain_is_said(query: dict[str, str], said: str) -> None:

@@ -58,7 +58,7 @@ def test_a_step_asks_by_itself_until_one_explores() -> None:
     query = {"run": "reverse", "lecture": "attention", "lecture_step": "2"}
     header = asked(open_page("accuracy", **query))
     assert header is not None
-    assert header["ask"].startswith("How often is each token predicted right?")
+    assert header["ask"].startswith("Eight random digits, the mark SEP")
     assert asked(open_page("accuracy", **query, exploring="1")) is None
 
 
