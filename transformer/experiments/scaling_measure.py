@@ -35,11 +35,18 @@ def plan(widths: tuple[int, ...] = WIDTHS, seeds: tuple[int, ...] = SEEDS, steps
     """What will be trained: the lab's small decoder, made narrower and wider, on its quick recipe and a slower one."""
     model, task = ModelConfig(), TaskConfig()
     versions = details(torch.device("cpu"))["versions"]
-    shape = {"heads": model.n_heads, "layers": model.n_layers}
     return Scaling(
-        widths, **shape, rates=RATES, seeds=seeds, steps=steps, length=task.length, batch=QUICK.batch_size,
-        sequences=SEQUENCES, versions=versions,
-    )  # fmt: skip
+        widths=widths,
+        heads=model.n_heads,
+        layers=model.n_layers,
+        rates=RATES,
+        seeds=seeds,
+        steps=steps,
+        length=task.length,
+        batch=QUICK.batch_size,
+        sequences=SEQUENCES,
+        versions=versions,
+    )
 
 
 def carry_out(planned: Scaling, path: Path, processes: int = 1) -> Iterator[Scaling]:
