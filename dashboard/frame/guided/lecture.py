@@ -13,6 +13,7 @@ from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
 from dashboard.frame import sharing
 from dashboard.frame.guided import reaching
+from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
 from dashboard.lectures.reading import OWN_FIELDS, filled
 from dashboard.lectures.shelf import lectures
@@ -125,7 +126,7 @@ def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
     """What the presenter's window shows of a step (server/presenter/)."""
     step = lecture.steps[at - 1]
     following = lecture.steps[at] if at < len(lecture.steps) else None
-    asks = f" It asks: {following.question.text}" if following is not None and following.question is not None else ""
+    asks = "" if following is None else question(following)
     return {
         "lecture": lecture.title,
         "minutes": lecture.minutes,
@@ -133,8 +134,8 @@ def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
         "count": len(lecture.steps),
         "title": step.title,
         "notes": notes(step),
-        "question": "" if step.question is None else step.question.text,
-        "next": "" if following is None else f"{following.title}.{asks}",
+        "question": question(step),
+        "next": "" if following is None else f"{following.title}.{f' It asks: {asks}' if asks else ''}",
     }
 
 
@@ -184,7 +185,14 @@ def notes(step: Step) -> str:
     return _said(step)[1]
 
 
+def question(step: Step) -> str:
+    """What a step asks, with its numbers; empty where it asks nothing. Those of its words are not measured for that."""
+    return "" if step.question is None else _said(replace(step, prose=step.question.words, notes=()))[0]
+
+
 def _said(step: Step) -> tuple[str, str]:
+    if not any(isinstance(each, Expression) for each in (*step.prose, *step.notes)):
+        return _filled(step, None)
     try:
         model = model_of(step.view, session.choices())
     except ValueError:

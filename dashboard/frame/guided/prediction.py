@@ -24,12 +24,12 @@ HTML = '<section class="al-prediction"></section>'
 SWITCH = "Predict first"
 UNASKED = ("lectures", "runs", "populations", "exercises", "check")
 """Pages that show no result of the chosen model."""
-HOW_OFTEN = Question("How often is each position right? Draw the bars.", BARS, parsed("accuracies"))
+HOW_OFTEN = Question(("How often is each position right? Draw the bars.",), BARS, parsed("accuracies"))
 QUESTIONS = {
     "overview": HOW_OFTEN,
     "accuracy": HOW_OFTEN,
     "heads": Question(
-        "Where does the head in focus look? Paint the cells that get the most attention.",
+        ("Where does the head in focus look? Paint the cells that get the most attention.",),
         CELLS,
         parsed("pattern(head)"),
     ),
@@ -82,7 +82,7 @@ def _of_page(page: Page, view: Settings, model: Model) -> tuple[dict, bytes]:
         if found is not None:
             return found
     text = f"What do you expect to see on “{page.title}”? Write it down, then look."
-    return asked(Question(text, WORDS), {}, f"{page.address} {model.name} {model.step}")
+    return asked(Question((text,), WORDS), {}, f"{page.address} {model.name} {model.step}")
 
 
 def _asked(question: Question, view: Settings, model: Model) -> tuple[dict, bytes] | None:
