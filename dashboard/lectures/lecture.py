@@ -110,6 +110,12 @@ class Lecture:
     training: int = 60
     """Seconds that a training may take; then a stored film plays in its place."""
 
+    def after(self, at: int, presses: int) -> int:
+        """The step, counted from 1, to which so many presses of “Next” lead from step `at`: none passes a question."""
+        last = len(self.steps)
+        asking = (number for number in range(at + 1, last) if self.steps[number - 1].question is not None)
+        return min(at + presses, next(asking, last))
+
 
 def load(path: Path) -> Lecture:
     """Read a lecture. Raises Mistake for what cannot be used, OSError where there is no such file."""

@@ -65,11 +65,17 @@ def strip(page: Page) -> None:
             note.caption("You have changed the view. The words speak of the step as it was written.")
         look, shown = step.look if here else "", followed(page)
         until = shown.until if shown else ""
-        moves = st.session_state.get("lecture_moves", 0)
         podium = renderer("podium", html=PODIUM, isolate_styles=False)
-        told = {"look": look, "until": until, "step": f"{lecture.name}/{at}/{moves}"}
+        asks = shown is not None and shown.question is not None
+        told = {"look": look, "until": until, "step": place(), "asks": asks, "explored": session.settings().exploring}
         podium(key="podium", data=pack(told | {"presenter": _for_presenter(lecture, at)}, b""))
     st.html(style(look, shown.controls if shown else None, until))
+
+
+def place() -> str:
+    """The step that the view names, and how many moves led to it: another name after each move. Empty outside one."""
+    view = session.settings()
+    return f"{view.lecture}/{view.lecture_step}/{st.session_state.get('lecture_moves', 0)}" if view.lecture else ""
 
 
 def followed(page: Page) -> Step | None:
@@ -86,12 +92,9 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     """Back and on, away from the step and home again."""
     count = len(lecture.steps)
 
-    def move(by: int) -> None:
-        go(lecture, min(max(at + by, 1), count))
-
     counted_button(
         "Back",
-        lambda presses: move(-presses),
+        lambda presses: go(lecture, max(at - presses, 1)),
         key="lecture-back",
         letter="←",
         keys=("ArrowLeft", "PageUp"),
@@ -100,12 +103,13 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     )
     counted_button(
         "Next",
-        move,
+        lambda presses: go(lecture, lecture.after(at, presses)),
         key="lecture-next",
         letter="→",
         keys=("ArrowRight", "PageDown"),
         disabled=at == count,
         primary=True,
+        most=lecture.after(at, count) - at,
         width="content",
     )
     if page.address == step.page and at_home(step) and not session.settings().exploring:

@@ -63,7 +63,9 @@ def draw(page: Page) -> None:
     header, body = found
     with st.container(key="prediction"):
         st.html(f"<style>{cover(header['id'])}</style>")
-        renderer("prediction", html=HTML, isolate_styles=True)(key="question", data=pack(header, body))
+        # A lecture's keys tell by its place whether they were pressed at this question (web/podium).
+        told = header | {"of": lecture.place()}
+        renderer("prediction", html=HTML, isolate_styles=True)(key="question", data=pack(told, body))
 
 
 def cover(identity: str) -> str:

@@ -3,14 +3,14 @@
 //
 // While the page is being drawn a press waits. A rerun that begins in the midst of another may name a place on the page
 // that the browser has just taken away, and then nothing is shown any more ("Bad delta path", Streamlit 1.67).
+//
+// Python may say how many presses count at most before it has answered them: what comes after these was pressed while
+// something else stood on the screen.
 
+import { isPlain } from '../../attention-lab.shared/kit/keys.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { isRerunning, onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
-
-const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
-// What the arrow keys move by itself, where it has the focus.
-const MOVED = '[role=slider], [role=radio], [role=tab], [role=menuitem], [role=option], [role=combobox], [role=grid], canvas';
 
 const BEGINS = 150; // milliseconds in which what was told has begun to be answered
 const PATIENCE = 2000; // milliseconds for which a press waits at most: a page may measure for longer
@@ -22,6 +22,7 @@ class Presses {
     this.host = host;
     this.since = Date.now(); // another place counts anew
     this.count = 0;
+    this.limit = Infinity; // the count at which presses begin to be lost
     this.keys = [];
     this.begins = 0; // until when what was told last has not begun to be answered
     this.waiting = undefined; // the timer of a press that waits
@@ -33,8 +34,9 @@ class Presses {
   }
 
   update(message, _, tell) {
-    const { icon, label, letter, keys, help, disabled, primary } = unpack(message.slice()).header;
+    const { icon, label, letter, keys, help, disabled, primary, most, answered } = unpack(message.slice()).header;
     this.tell = tell;
+    this.limit = most === null ? Infinity : most + (answered?.since === this.since ? answered.count : 0);
     this.host.disabled = disabled;
     this.host.style.visibility = '';
     this.host.className = primary ? 'primary' : '';
@@ -48,16 +50,15 @@ class Presses {
   }
 
   key(event) {
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     const key = event.key.toUpperCase();
-    if (!plain || event.defaultPrevented || !this.keys.includes(key)) return;
-    if (event.composedPath()[0].matches?.(key.length === 1 ? TYPING : `${TYPING}, ${MOVED}`)) return;
+    if (event.defaultPrevented || !this.keys.includes(key) || !isPlain(event)) return;
     if (this.host.disabled && key.length > 1) return;
     event.preventDefault(); // the page does not scroll, and in a lecture the screen stays
     if (!this.host.disabled) this.press();
   }
 
   press() {
+    if (this.count >= this.limit) return;
     this.count += 1;
     if (this.waiting === undefined) this.hand(performance.now());
   }
