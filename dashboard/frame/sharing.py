@@ -33,6 +33,7 @@ HTML = """
       <p class="code"></p>
       <img class="qr" alt="The address of the room as a QR code">
       <p><a class="address" target="_blank"></a></p>
+      <button class="fill" type="button" aria-keyshortcuts="Q">Fill the screen with it (Q)</button>
       <p class="local" hidden>Only this computer can open this address. To let others in, start the server with
         <code>--server.address 0.0.0.0</code>.</p>
       <p><span class="follow"></span> <span class="votes"></span></p>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -126,3 +127,12 @@ def test_the_presenter_is_told_what_the_next_step_asks_with_its_numbers(
     app = open_page("heads", run="reverse", lecture="mine")
     told = next(unpack(each.proto.bytes)[0] for each in app.get("bidi_component") if "podium" in each.proto.id)
     assert told["presenter"]["next"] == "C. It asks: Of 4 heads?"
+
+
+def test_no_page_binds_a_key_of_the_lecturer() -> None:
+    """R and C are Streamlit's, and R the lecture's; B is a page's where a page has it (web/podium)."""
+    bound = re.compile(r"""\b(?:shortcut|letter)=["'](.)["']|^LETTER = ["'](.)["']""", re.MULTILINE)
+    sources = [*Path("dashboard").rglob("*.py")]
+    found = {key for path in sources for pair in bound.findall(path.read_text()) for key in pair if key}
+    assert {"T", "B", "F"} <= found
+    assert found.isdisjoint({"R", "C", "Q", ".", "+", "-"})
