@@ -45,6 +45,7 @@ HTML = """
     <p>One file that opens without a network, with figures to point at.</p>
     <label>Your own notes; in a lecture they stand on its first page
       <textarea class="notes" rows="3" maxlength="10000"></textarea></label>
+    <label class="for-presenters" hidden><input class="presenters" type="checkbox"> With the presenter's notes</label>
     <div class="row">
       <button class="view" type="button">This view</button>
       <button class="lecture" type="button" hidden>The whole lecture</button>

@@ -9,7 +9,7 @@ import { element } from '../../attention-lab.shared/prediction/element.js';
 import { Choice, Amount, Words } from '../../attention-lab.shared/prediction/fields.js';
 import { here, predictions, sent } from '../../attention-lab.shared/prediction/memory.js';
 
-const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
+export const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
 const SENT = 'attention-lab-sent'; // its answer: that it is counted, or a sentence why not
 const SHOWN = 'attention-lab-shown'; // what is told to a lecture's strip (podium.js): the verdict, and whether to go on

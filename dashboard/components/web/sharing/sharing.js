@@ -1,7 +1,7 @@
 // The button “Share” and what it opens: a room in which others follow this page, and hand-outs. Python is told nothing:
 // the page writes itself down here (document/write.js).
 
-import { isReady, write } from '../../attention-lab.shared/document/write.js';
+import { isWhole, write } from '../../attention-lab.shared/document/write.js';
 import { isPlain } from '../../attention-lab.shared/kit/keys.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
@@ -22,7 +22,7 @@ class Sharing {
     this.button = root.querySelector('.open');
     this.panel = root.querySelector('.panel');
     this.said = root.querySelector('.said');
-    window.__writing = { isReady, write }; // for a lecture's hand-out, which asks the pages in a frame of its own (files.js)
+    window.__writing = { isWhole, write }; // for a lecture's hand-out, which asks the pages in a frame of its own (files.js)
     // The browser itself opens and closes the panel, also before this script is here.
     this.panel.addEventListener('toggle', ({ newState }) => newState === 'open' && this.place());
     if (this.panel.matches(':popover-open')) this.place();
@@ -41,7 +41,7 @@ class Sharing {
 
   update(message) {
     this.given = unpack(message.slice()).header;
-    this.part('lecture').hidden = !this.given.steps.length;
+    for (const name of ['lecture', 'for-presenters']) this.part(name).hidden = !this.given.steps.length;
     this.part('start').disabled = Boolean(this.given.why);
     this.part('why').hidden = !this.given.why;
     this.part('why').textContent = this.given.why;
@@ -120,7 +120,8 @@ class Sharing {
     const buttons = [this.part('view'), this.part('lecture')];
     for (const each of buttons) each.disabled = true;
     try {
-      const { text, name } = await make(this.given, this.part('notes').value.trim(), (sentence) => this.say(sentence));
+      const notes = { notes: this.part('notes').value.trim(), presenters: this.part('presenters').checked };
+      const { text, name } = await make(this.given, notes, (sentence) => this.say(sentence));
       const link = element('a', { href: URL.createObjectURL(new Blob([text], { type: 'text/html' })), download: `${name}.html` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
