@@ -44,6 +44,11 @@ PAGE = '[data-testid="stMain"]'
 """What holds the page beside the sidebar, as a selector. Without it a step of a lecture leaves out no control."""
 SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
+BUTTONS = tuple(
+    f'[data-testid="{each}"]'
+    for each in ("stButton", "stDownloadButton", "stLinkButton", "stPageLink", "stPopover", "stButtonGroup")
+)
+"""What one presses on a page. Without them a step of a lecture shows buttons that it does not need."""
 CORE = "/_stcore"
 """What stands before Streamlit's own addresses."""
 METRICS = f"{CORE}/metrics"

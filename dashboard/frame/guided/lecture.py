@@ -30,6 +30,10 @@ from dashboard.view.settings import FIELDS, OF_TRAINING, Settings
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
 
+AROUND = ("lecture", "prediction", "glossary", "notices", "training", "training-of-another")
+"""The keys of what stands around a page, and is no part of it."""
+
+
 def strip(page: Page) -> None:
     """The step that the view names, if it names one."""
     view = session.settings()
@@ -218,7 +222,10 @@ def _filled(step: Step, values: ViewValues | None) -> tuple[str, str]:
 
 
 def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
-    """What is marked, by its key; which controls stay: those of these fields, None is all; and where the page ends."""
+    """What is marked, by its key; which controls stay: those of these fields, None is all; and where the page ends.
+
+    Where none stays, nothing else stays that one presses: whoever is to look has no use for it.
+    """
     rules = []
     if look:
         rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
@@ -228,6 +235,10 @@ def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
     if controls is not None:
         kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
         rules.append(f'{streamlit_private.PAGE} [class*="st-key-control-"]{kept} {{ display: none; }}')
+        if not controls:
+            pressed = ", ".join((*streamlit_private.BUTTONS, ".stElementContainer:has(.al-presses)"))
+            around = ", ".join(f".st-key-{key} *" for key in AROUND)
+            rules.append(f"{streamlit_private.PAGE} :is({pressed}):not({around}) {{ display: none; }}")
         if SIDEBAR not in controls:
             rules.append(f"{', '.join(streamlit_private.SIDEBAR)} {{ display: none; }}")
     return f"<style>{' '.join(rules)}</style>"

@@ -28,6 +28,11 @@ TERMS = """() => {
   glossary.read();
   return glossary.found.map(({ name }) => name).sort((one, other) => one.localeCompare(other));
 }"""
+PRESSED = """() => [...document.querySelectorAll(':is(.al-presses, [class*=stButton], .stPopover)')]
+  .filter((each) => each.closest('[data-testid=stMain]'))
+  .filter((each) => each.checkVisibility() && !each.closest('.st-key-lecture, .st-key-prediction, .st-key-glossary'))
+  .map((each) => each.closest('[class*=st-key-]').className)"""
+"""What can be pressed on the page itself."""
 TOPS = "all => all.map((each) => each.getBoundingClientRect()).filter(({ width }) => width).map(({ top }) => top)"
 
 
@@ -57,6 +62,8 @@ def expect_step(page: Page, lecture: Lecture, number: int) -> None:
         expect(marked).to_have_css("outline-style", "dashed")
     expect(page.locator(".st-key-lecture")).to_be_in_viewport(ratio=0.5)
     expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next")
+    if not step.controls:
+        wait_for("a page without buttons", lambda: page.evaluate(PRESSED), lambda found: not found)
     if SIDEBAR not in step.controls:
         buttons = way.locator("button, [data-testid=stLinkButton] a")
         wait_for(

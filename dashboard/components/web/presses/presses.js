@@ -10,18 +10,22 @@
 import { isPlain } from '../../attention-lab.shared/kit/keys.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { isRerunning, onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
+import { isRerunning, onReconnect, placeOf } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const BEGINS = 150; // milliseconds in which what was told has begun to be answered
 const PATIENCE = 2000; // milliseconds for which a press waits at most: a page may measure for longer
 
-export default mounting('presses', (root) => new Presses(root.querySelector('button')));
+export default mounting('presses', (root) => {
+  placeOf(root)?.classList.add('al-presses'); // a step of a lecture may leave it out (frame/guided/lecture.py)
+  return new Presses(root.querySelector('button'));
+});
 
 class Presses {
   constructor(host) {
     this.host = host;
     this.since = Date.now(); // another place counts anew
     this.count = 0;
+    this.told = 0; // how many of them Python has been told of
     this.limit = Infinity; // the count at which presses begin to be lost
     this.keys = [];
     this.begins = 0; // until when what was told last has not begun to be answered
@@ -36,7 +40,8 @@ class Presses {
   update(message, _, tell) {
     const { icon, label, letter, keys, help, disabled, primary, most, answered } = unpack(message.slice()).header;
     this.tell = tell;
-    this.limit = most === null ? Infinity : most + (answered?.since === this.since ? answered.count : 0);
+    // A session that has begun anew has answered none of those that the one before was told.
+    this.limit = most === null ? Infinity : most + (answered?.since === this.since ? answered.count : this.told);
     this.host.disabled = disabled;
     this.host.style.visibility = '';
     this.host.className = primary ? 'primary' : '';
@@ -53,6 +58,7 @@ class Presses {
     const key = event.key.toUpperCase();
     if (event.defaultPrevented || !this.keys.includes(key) || !isPlain(event)) return;
     if (this.host.disabled && key.length > 1) return;
+    if (!this.host.checkVisibility()) return; // a step of a lecture shows no button that bears this key
     event.preventDefault(); // the page does not scroll, and in a lecture the screen stays
     if (!this.host.disabled) this.press();
   }
@@ -73,6 +79,7 @@ class Presses {
     }
     this.waiting = undefined;
     this.begins = now + BEGINS;
+    this.told = this.count;
     this.tell('presses', { since: this.since, count: this.count });
   }
 

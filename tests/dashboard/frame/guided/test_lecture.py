@@ -99,6 +99,8 @@ def test_only_the_controls_of_a_step_stay() -> None:
     assert re.search(r'\[class\*="st-key-control-"\]:not\(\.st-key-control-head\) \{ display: none; \}', rules)
     assert "stSidebar" in rules
     assert "stSidebar" not in style("", ("sidebar",))
+    assert "stButton" in style("", ())
+    assert "stButton" not in rules  # who may change something may also press what changes it
 
 
 def test_a_page_ends_where_its_step_does_until_one_explores() -> None:
