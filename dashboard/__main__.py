@@ -189,7 +189,7 @@ def _proved(
 
 
 @app.command
-def hand_out(lecture: str, *, out: Path | None = None, address: str | None = None) -> int:
+def hand_out(lecture: str, *, out: Path | None = None, address: str | None = None, notes: bool = False) -> int:
     """Write a lecture as one HTML page that opens without a network. A browser without a window does the clicking.
 
     It takes about half a minute.
@@ -202,11 +202,13 @@ def hand_out(lecture: str, *, out: Path | None = None, address: str | None = Non
         The file; LECTURE.html here, if nothing is said.
     address
         The server that the links in it lead back to; http://localhost:8501, if nothing is said.
+    notes
+        Write the presenter's notes into it, too.
     """
     from dashboard.lectures.hand_out import HERE, write
 
     path = out or Path(f"{lecture}.html")
-    size = write(lecture, path, HERE if address is None else address)
+    size = write(lecture, path, HERE if address is None else address, notes=notes)
     print(f"{path}: {size / 1e6:.1f} MB")
     return 0
 

@@ -32,6 +32,7 @@ def counted_button(
     help_: str = "",
     disabled: bool = False,
     primary: bool = False,
+    most: int | None = None,
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """A button that the key `letter` presses too. `on_press` is called with how many presses have come since the last.
@@ -39,6 +40,7 @@ def counted_button(
     Or the `keys`, by the names that browsers give them, in place of that letter, which is then only shown: "→" for
     "ArrowRight".
     `icon` is the name of a Material symbol. A button that is `disabled` may still tell of presses from before it was.
+    At most so many presses count until this page has been drawn anew; those that come after them are lost.
     """
 
     def pressed() -> None:
@@ -56,6 +58,8 @@ def counted_button(
         "help": help_,
         "disabled": disabled,
         "primary": primary,
+        "most": most,
+        "answered": st.session_state.get(f"{key}-seen") or (st.session_state.get(key) or {}).get("presses"),
     }
     mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)
     # After a restart of the server a browser tells a new session of presses that the old one has answered.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dashboard.components.arrival import bring
 from dashboard.components.presses import counted_button
 from dashboard.frame import live_pictures, training_panel
 from dashboard.lectures.shelf import lectures
@@ -51,6 +52,7 @@ def panel() -> None:
     longest = _longest() if session.started() == run.name else None
     ends = None if longest is None else st.session_state.watched_since + longest
     with st.container(border=True, key="training"):
+        bring(f"{run.name} {st.session_state.watched_since}", "training", growing=run.state.live)
         redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
 
 

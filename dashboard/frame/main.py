@@ -1,7 +1,7 @@
 """The router: the page of the address, the sidebar and the training panel around it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import streamlit as st
 from PIL import Image
@@ -9,11 +9,11 @@ from PIL import Image
 from dashboard import theme
 from dashboard.components import appearance
 from dashboard.frame import glossary, health, live, other_models, sharing, sidebar, training_panel
-from dashboard.frame.guided import exercise, lecture, prediction, reaching
+from dashboard.frame.guided import exercise, lecture, prediction, preparing, reaching
 from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
 from dashboard.server import background
-from dashboard.server.streamlit_private import run_again
+from dashboard.server.streamlit_private import is_visited, run_again
 from dashboard.view import clicks, permission, session, training
 from dashboard.view.pages import OVERVIEW, PAGES
 from transformer.foundation.checks import UserError
@@ -50,7 +50,8 @@ notices = st.container()
 def told() -> Iterator[None]:
     """Say what went wrong where that is one sentence, made to be read."""
     try:
-        yield
+        with background.drawing() if is_visited() else nullcontext():
+            yield
     except UserError as error:
         st.error(prose.sentence(prose.plain(str(error))), icon=":material/error:")
 
@@ -97,6 +98,8 @@ with told():
         health.strip(session.chosen(), notices)
     session.finish()
     background.drawn.set()
+    if is_visited():
+        preparing.ahead(shown)
     waiting.after_first_look()
 for text in session.notices():
     notices.warning(prose.plain(text), icon=":material/link_off:")

@@ -33,6 +33,7 @@ HTML = """
       <p class="code"></p>
       <img class="qr" alt="The address of the room as a QR code">
       <p><a class="address" target="_blank"></a></p>
+      <button class="fill" type="button" aria-keyshortcuts="Q">Fill the screen with it (Q)</button>
       <p class="local" hidden>Only this computer can open this address. To let others in, start the server with
         <code>--server.address 0.0.0.0</code>.</p>
       <p><span class="follow"></span> <span class="votes"></span></p>
@@ -44,6 +45,7 @@ HTML = """
     <p>One file that opens without a network, with figures to point at.</p>
     <label>Your own notes; in a lecture they stand on its first page
       <textarea class="notes" rows="3" maxlength="10000"></textarea></label>
+    <label class="for-presenters" hidden><input class="presenters" type="checkbox"> With the presenter's notes</label>
     <div class="row">
       <button class="view" type="button">This view</button>
       <button class="lecture" type="button" hidden>The whole lecture</button>

@@ -105,12 +105,14 @@ def _said(step: Step) -> Iterator[Mistake]:
     except ValueError as error:
         yield Mistake(step.line, str(error))
         return
+    unknown = set()
     for expression in step.expressions:
         try:
             expression.written(values)
         except ValueError as error:
+            unknown.add(expression)
             yield Mistake(expression.line, str(error))
-    if step.question is not None:
+    if step.question is not None and unknown.isdisjoint(step.question.expressions):
         try:
             asked(step.question, values, "")
         except ValueError as error:

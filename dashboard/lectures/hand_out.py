@@ -26,7 +26,7 @@ from transformer.foundation.last_words import listen
 
 HERE = "http://localhost:8501"
 """Where the dashboard is served, if nothing else is said."""
-STARTS, WRITES = 60.0, 300.0
+STARTS, WRITES = 60.0, 900.0
 """Seconds that a server may take to start, and a browser to write all steps."""
 READY = ".al-sharing[data-state=ready]"
 """The button, once it can be pressed (web/sharing/sharing.js)."""
@@ -37,8 +37,10 @@ ADDRESS = "attention-lab-address"
 NO_BROWSER = "A hand-out takes a browser: pip install playwright, then playwright install --only-shell chromium."
 
 
-def write(name: str, out: Path, address: str = HERE) -> int:
+def write(name: str, out: Path, address: str = HERE, *, notes: bool = False) -> int:
     """Write the lecture of this name to a file; its size in bytes. The links in it lead to `address`.
+
+    The presenter's `notes` are in it only if that is said.
 
     Raises ValueError where there is no such lecture or no browser, and OSError where the file cannot be written.
     """
@@ -64,6 +66,8 @@ def write(name: str, out: Path, address: str = HERE) -> int:
             page.goto(f"{server}/?lecture={name}&sidebar=0")
             page.locator(READY).wait_for(timeout=STARTS * 1000)
             page.get_by_role("button", name="Share").click()
+            if notes:
+                page.get_by_role("checkbox", name="With the presenter's notes").check()
             with page.expect_download(timeout=WRITES * 1000) as download:
                 page.get_by_role("button", name="The whole lecture").click()
             download.value.save_as(out)

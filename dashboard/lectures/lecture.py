@@ -24,7 +24,8 @@ A file begins with what the lecture is, then comes a step under each second-leve
 
 A number is never typed: it is an expression over the step's view (values.py), and how it is written stands after a
 colon, as in Python's format strings. What is asked is covered until one has predicted it (questions.py): a `choice`, of
-which one is true, a `number`, `bars` or `cells`; without any of them, some words.
+which one is true, a `number`, `bars` or `cells`; without any of them, some words. The words of a question and of its
+choices may hold expressions, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,19 @@ from pathlib import Path
 
 from dashboard.lectures.expressions import Expression
 from dashboard.lectures.questions import BARS, CELLS, CHOICE, NUMBER, WORDS, Question
-from dashboard.lectures.reading import Mistake, choice, expression, field, head, text_of, untyped, view_of, words_of
+from dashboard.lectures.reading import (
+    Mistake,
+    Words,
+    choice,
+    expression,
+    expressions_in,
+    field,
+    head,
+    text_of,
+    view_of,
+    words_in,
+    words_of,
+)
 from dashboard.models.cache import keyed_by_repr
 from dashboard.view.link import View
 
@@ -67,9 +80,9 @@ class Step:
     """The key of the last element that is shown: the page ends there. Empty shows all of it."""
     controls: tuple[str, ...]
     """The fields of the view whose controls stay, and SIDEBAR."""
-    prose: tuple[str | Expression, ...]
+    prose: Words
     """The words, and between them the numbers."""
-    notes: tuple[str | Expression, ...]
+    notes: Words
     """What only the lecturer reads, its numbers as well."""
     claims: tuple[Expression, ...]
     """What the words take for granted of the view: each is to be true."""
@@ -78,7 +91,9 @@ class Step:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        return tuple(each for each in (*self.prose, *self.notes) if isinstance(each, Expression))
+        """Those whose values are read in its words, its notes and its question."""
+        asked = () if self.question is None else self.question.expressions
+        return (*expressions_in(self.prose), *expressions_in(self.notes), *asked)
 
 
 @dataclass(frozen=True)
@@ -94,6 +109,12 @@ class Lecture:
     steps: tuple[Step, ...]
     training: int = 60
     """Seconds that a training may take; then a stored film plays in its place."""
+
+    def after(self, at: int, presses: int) -> int:
+        """The step, counted from 1, to which so many presses of “Next” lead from step `at`: none passes a question."""
+        last = len(self.steps)
+        asking = (number for number in range(at + 1, last) if self.steps[number - 1].question is not None)
+        return min(at + presses, next(asking, last))
 
 
 def load(path: Path) -> Lecture:
@@ -149,13 +170,14 @@ def _step(lines: list[str], first: int) -> Step:
         raise Mistake(first, "the step has no heading")
     fields: dict[str, tuple[str, int]] = {}
     claims: list[Expression] = []
-    choices: list[tuple[str, Expression]] = []
+    choices: list[tuple[Words, Expression]] = []
     rest = 1
     while rest < len(lines) and lines[rest].strip():
         number = first + rest
         key, value = field(lines[rest], number)
         if key == CHOICE:
-            choices.append(choice(value, number))
+            said, when = choice(value, number)
+            choices.append((words_in(said, number, typed=True), when))
         elif key in OFTEN:
             claims.append(expression(value, number))
         elif key not in ONCE:
@@ -187,7 +209,7 @@ def _step(lines: list[str], first: int) -> Step:
 
 
 def _question(
-    fields: Mapping[str, tuple[str, int]], choices: Sequence[tuple[str, Expression]], first: int
+    fields: Mapping[str, tuple[str, int]], choices: Sequence[tuple[Words, Expression]], first: int
 ) -> Question | None:
     """What a step asks, if it does; `first` is its heading's line."""
     kinds = [kind for kind in (NUMBER, BARS, CELLS) if kind in fields] + [CHOICE] * bool(choices)
@@ -198,12 +220,12 @@ def _question(
     text, line = fields["ask"]
     if not text:
         raise Mistake(line, "“ask” asks nothing")
-    untyped(text, text, 0, line)
+    words = words_in(text, line)
     if len(kinds) > 1:
         raise Mistake(line, f"a step asks for one thing, not for {' and '.join(kinds)}")
     kind = kinds[0] if kinds else WORDS
     if kind == CHOICE:
         if len(choices) < 2:
             raise Mistake(line, "one can choose among two at least")
-        return Question(text, kind, choices=tuple(choices), line=line)
-    return Question(text, kind, expression(*fields[kind]) if kind != WORDS else None, line=line)
+        return Question(words, kind, choices=tuple(choices), line=line)
+    return Question(words, kind, expression(*fields[kind]) if kind != WORDS else None, line=line)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.lectures.expressions import Expression, Values
+from dashboard.lectures.reading import Words, expressions_in, written
 
 CHOICE, NUMBER, BARS, CELLS, WORDS = "choice", "number", "bars", "cells", "words"
 MOST_BARS, MOST_CELLS = 40, 40
@@ -44,11 +45,12 @@ class Cells:
 class Question:
     """What is asked, and how its answer is known."""
 
-    text: str
+    words: Words
+    """The question itself, and between its words the numbers that it names."""
     kind: str
     expression: Expression | None = None
     """The number, the bars or the cells that are to be predicted."""
-    choices: tuple[tuple[str, Expression], ...] = ()
+    choices: tuple[tuple[Words, Expression], ...] = ()
     """What one can choose, each with what makes it the right one."""
     line: int = 0
 
@@ -57,6 +59,13 @@ class Question:
         """All expressions that the answer takes."""
         return (*((self.expression,) if self.expression else ()), *(when for _, when in self.choices))
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Those whose values are read in the question and its choices."""
+        return tuple(
+            found for words in (self.words, *(said for said, _ in self.choices)) for found in expressions_in(words)
+        )
+
 
 def asked(question: Question, values: Values, of: str) -> tuple[dict[str, Any], bytes]:
     """A question and its answer as the browser takes them: a header, and the weights of cells as float32 [row, column].
@@ -64,7 +73,7 @@ def asked(question: Question, values: Values, of: str) -> tuple[dict[str, Any], 
     Its `id` tells questions with other answers apart, and those `of` another view. Raises ValueError where there is no
     answer.
     """
-    header: dict[str, Any] = {"ask": question.text, "kind": question.kind}
+    header: dict[str, Any] = {"ask": written(question.words, values), "kind": question.kind}
     body = b""
     if question.kind == CHOICE:
         header |= _choice(question, values)
@@ -84,7 +93,7 @@ def _choice(question: Question, values: Values) -> Mapping[str, Any]:
     right = [place for place, (_, when) in enumerate(question.choices) if when.value(values) is True]
     if len(right) != 1:
         raise ValueError(f"{len(right) or 'none'} of the choices are true of this view; one is to be")
-    return {"choices": [text for text, _ in question.choices], "truth": right[0]}
+    return {"choices": [written(words, values) for words, _ in question.choices], "truth": right[0]}
 
 
 def _number(question: Question, values: Values) -> Mapping[str, Any]:

@@ -110,7 +110,12 @@ def words_of(lines: list[str], first: int, typed: bool = False) -> tuple[Words, 
     """
     words = "\n".join("" if line.startswith(">") else line for line in lines)
     notes = "\n".join(line[1:].strip() if line.startswith(">") else "" for line in lines)
-    return _trimmed(_parts(words, first, typed)), _trimmed(_parts(notes, first, typed=True))
+    return words_in(words, first, typed), words_in(notes, first, typed=True)
+
+
+def words_in(text: str, first: int, typed: bool = False) -> Words:
+    """A text that begins in line `first` as words with expressions between them. Raises Mistake for a typed number."""
+    return _trimmed(_parts(text, first, typed))
 
 
 def _parts(text: str, first: int, typed: bool) -> list[str | Expression]:
@@ -118,13 +123,13 @@ def _parts(text: str, first: int, typed: bool) -> list[str | Expression]:
     parts: list[str | Expression] = []
     end = 0
     for found in EXPRESSION.finditer(text):
-        parts.append(text[end : found.start()] if typed else untyped(text[end : found.start()], text, end, first))
+        parts.append(text[end : found.start()] if typed else _untyped(text[end : found.start()], text, end, first))
         parts.append(expression(found[1], first + text[: found.start()].count("\n")))
         end = found.end()
-    return [*parts, text[end:] if typed else untyped(text[end:], text, end, first)]
+    return [*parts, text[end:] if typed else _untyped(text[end:], text, end, first)]
 
 
-def untyped(part: str, text: str, start: int, first: int) -> str:
+def _untyped(part: str, text: str, start: int, first: int) -> str:
     """Some words. Raises Mistake where a number is typed in them that is no part of a formula."""
     for found in TYPED.finditer(FORMULA.sub(lambda formula: " " * len(formula[0]), part)):
         line = first + text[: start + found.start()].count("\n")
@@ -132,7 +137,7 @@ def untyped(part: str, text: str, start: int, first: int) -> str:
     return part
 
 
-def _trimmed(words: list[str | Expression]) -> tuple[str | Expression, ...]:
+def _trimmed(words: list[str | Expression]) -> Words:
     """The words without what is empty, nor blank lines at either end."""
 
     def kept() -> Iterator[str | Expression]:
@@ -156,6 +161,15 @@ def expression(text: str, line: int) -> Expression:
 def filled(words: Words, values: Values | None) -> str:
     """The words with the numbers in their places. One that cannot be had is a dash."""
     return "".join(each if isinstance(each, str) else _number(each, values) for each in words)
+
+
+def written(words: Words, values: Values) -> str:
+    """The same. Raises ValueError for a number that cannot be had."""
+    return "".join(each if isinstance(each, str) else each.written(values) for each in words)
+
+
+def expressions_in(words: Words) -> tuple[Expression, ...]:
+    return tuple(each for each in words if isinstance(each, Expression))
 
 
 def _number(expression: Expression, values: Values | None) -> str:

@@ -10,6 +10,9 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from transformer.foundation import gpus
@@ -29,6 +32,8 @@ PAUSE, LONGEST_PAUSE = 5.0, 60.0
 pool = Pool(root=runs.ROOT)
 begun, drawn = threading.Event(), threading.Event()
 """Has a page been asked for, and has one been drawn?"""
+busy = Counter[int]()
+"""The threads in which a page is drawn for somebody at this moment."""
 
 
 def start() -> None:
@@ -43,6 +48,19 @@ def start() -> None:
 def stop() -> None:
     """End the spares. Trainings that have begun go on."""
     pool.close()
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Note meanwhile that a page is drawn for somebody, so that what nobody waits for can wait."""
+    thread = threading.get_ident()
+    busy[thread] += 1
+    try:
+        yield
+    finally:
+        busy[thread] -= 1
+        if not busy[thread]:
+            del busy[thread]
 
 
 def torch() -> Any:

@@ -44,6 +44,11 @@ PAGE = '[data-testid="stMain"]'
 """What holds the page beside the sidebar, as a selector. Without it a step of a lecture leaves out no control."""
 SIDEBAR = ('[data-testid="stSidebar"]', '[data-testid="stExpandSidebarButton"]')
 """The sidebar, and the button that opens it. Without them it stands beside every step of a lecture."""
+BUTTONS = tuple(
+    f'[data-testid="{each}"]'
+    for each in ("stButton", "stDownloadButton", "stLinkButton", "stPageLink", "stPopover", "stButtonGroup")
+)
+"""What one presses on a page. Without them a step of a lecture shows buttons that it does not need."""
 CORE = "/_stcore"
 """What stands before Streamlit's own addresses."""
 METRICS = f"{CORE}/metrics"
@@ -55,11 +60,14 @@ HEALTH = f"{CORE}/health"
 COMPONENTS = f"{CORE}/bidi-components/"
 """Where the scripts of components are. Without it a page asks for forty, not for one (components/scripts.py)."""
 
+NOBODY = "nobody"
+"""The session of a page that is opened for nobody."""
 STOPS_WITHIN = 0.05
 """Seconds after which a run that waits for the state asks again whether it is to stop."""
 RUNNING = "streamlit.runtime.scriptrunner_utils.script_run_context"
 REQUESTS = "streamlit.runtime.scriptrunner_utils.script_requests"
 STATE = "streamlit.runtime.state"
+RUNNER = "streamlit.runtime.scriptrunner.script_runner"
 SCAN = "streamlit.components.v2.manifest_scanner"
 MANAGER = "streamlit.components.v2.component_manager:BidiComponentManager"
 PROGRAM = "streamlit/static/static/js/index.*.js"
@@ -151,6 +159,94 @@ def run_again(page: st.Page) -> None:
     Without it a page runs once a rerun, so it cannot be a fragment (frame/main.py).
     """
     copy(page).run()
+
+
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.session_id",
+    without="a page that is opened for nobody is waited for as if somebody looked at it",
+    instead=lambda: True,
+)
+def is_visited() -> bool:
+    """Is this page drawn for somebody?"""
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is None or context.session_id != NOBODY
+
+
+def _visit_nobody(address: str, query: str, go_on: Callable[[], bool]) -> bool:
+    """Visit no page."""
+    return False
+
+
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.main_script_path",
+    f"{RUNNING}:ScriptRunContext.uploaded_file_mgr",
+    f"{REQUESTS}:RerunData.query_string",
+    f"{REQUESTS}:RerunData.page_name",
+    f"{RUNNER}:ScriptRunner.on_event",
+    f"{RUNNER}:ScriptRunner.start(self)",
+    f"{RUNNER}:ScriptRunner.request_stop(self)",
+    f"{RUNNER}:ScriptRunnerEvent.SHUTDOWN",
+    "streamlit.runtime.fragment:MemoryFragmentStorage()",
+    "streamlit.runtime.pages_manager:PagesManager",
+    "streamlit.runtime.scriptrunner.script_cache:ScriptCache()",
+    without="the next page of a lecture is measured only when it is opened",
+    instead=lambda: _visit_nobody,
+)
+def visiting() -> Callable[[str, str, Callable[[], bool]], bool]:
+    """What opens a page for nobody, so that what it measures is kept for who opens it next. To be asked for in a page.
+
+    It takes the page's address, the query of its link, and a function that is called at each element of the page: it
+    may wait, and says whether to go on. It returns whether the page was drawn to its end.
+    """
+    from streamlit.runtime.fragment import MemoryFragmentStorage
+    from streamlit.runtime.pages_manager import PagesManager
+    from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner, ScriptRunnerEvent
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+    from streamlit.runtime.state import SessionState
+
+    context = get_script_run_ctx()
+    if context is None:
+        return _visit_nobody
+    script, files = context.main_script_path, context.uploaded_file_mgr
+
+    def visit(address: str, query: str, go_on: Callable[[], bool]) -> bool:
+        scripts, loop, over = ScriptCache(), asyncio.new_event_loop(), threading.Event()
+        runner = ScriptRunner(
+            session_id=NOBODY,
+            main_script_path=script,
+            session_state=SessionState(),
+            uploaded_file_mgr=files,
+            script_cache=scripts,
+            initial_rerun_data=RerunData(query_string=query, page_name=address),
+            user_info={},
+            fragment_storage=MemoryFragmentStorage(),
+            pages_manager=PagesManager(script, scripts),
+            event_loop=loop,
+        )
+        stopped = False
+
+        def heard(_: object, event: ScriptRunnerEvent, **__: object) -> None:
+            nonlocal stopped
+            if event == ScriptRunnerEvent.SHUTDOWN:
+                over.set()
+            elif event == ScriptRunnerEvent.ENQUEUE_FORWARD_MSG and not stopped and not go_on():
+                stopped = True
+            if stopped:
+                runner.request_stop()
+
+        runner.on_event.connect(heard, weak=False)
+        runner.start()
+        over.wait()
+        loop.close()
+        return not stopped
+
+    return visit
 
 
 @needs(

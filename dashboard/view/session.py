@@ -14,6 +14,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
+from dashboard.server.streamlit_private import is_visited
 from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
@@ -91,8 +92,11 @@ def link(address: str) -> str:
 
 
 def first_look() -> bool:
-    """Does this session see this model for the first time? Then what takes a while to measure or to fetch follows."""
-    return bool(BEHIND) and st.session_state.get("seen") != chosen()
+    """Does this session see this model for the first time? Then what takes a while to measure or to fetch follows.
+
+    A page that is opened for nobody keeps nothing back: it is opened to be measured.
+    """
+    return bool(BEHIND) and is_visited() and st.session_state.get("seen") != chosen()
 
 
 def is_shown_around_otherwise() -> bool:

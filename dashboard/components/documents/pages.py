@@ -57,7 +57,14 @@ def hand_out_page() -> str:
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     plotly = base64.b64encode(packed_plotly()).decode()
-    return _template("file.html", POLICY=policy, STYLE=rules(), STYLES=_styles(), SCRIPT=script, PLOTLY=plotly)
+    return _template(
+        "file.html",
+        POLICY=policy,
+        STYLE=rules() + style("document/paper.css"),
+        STYLES=_styles(),
+        SCRIPT=script,
+        PLOTLY=plotly,
+    )
 
 
 def hand_out(title: str, documents: Sequence[dict[str, Any]]) -> str:

@@ -13,6 +13,7 @@ from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
 from dashboard.frame import sharing
 from dashboard.frame.guided import reaching
+from dashboard.lectures.expressions import Expression
 from dashboard.lectures.lecture import SIDEBAR, Lecture, Step
 from dashboard.lectures.reading import OWN_FIELDS, filled
 from dashboard.lectures.shelf import lectures
@@ -28,6 +29,10 @@ from dashboard.view.pages import PAGES, Page
 from dashboard.view.settings import OF_TRAINING
 
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
+
+
+AROUND = ("lecture", "prediction", "glossary", "notices", "training", "training-of-another")
+"""The keys of what stands around a page, and is no part of it."""
 
 
 def strip(page: Page) -> None:
@@ -65,11 +70,17 @@ def strip(page: Page) -> None:
             note.caption("You have changed the view. The words speak of the step as it was written.")
         look, shown = step.look if here else "", followed(page)
         until = shown.until if shown else ""
-        moves = st.session_state.get("lecture_moves", 0)
         podium = renderer("podium", html=PODIUM, isolate_styles=False)
-        told = {"look": look, "until": until, "step": f"{lecture.name}/{at}/{moves}"}
+        asks = shown is not None and shown.question is not None
+        told = {"look": look, "until": until, "step": place(), "asks": asks, "explored": session.settings().exploring}
         podium(key="podium", data=pack(told | {"presenter": _for_presenter(lecture, at)}, b""))
     st.html(style(look, shown.controls if shown else None, until))
+
+
+def place() -> str:
+    """The step that the view names, and how many moves led to it: another name after each move. Empty outside one."""
+    view = session.settings()
+    return f"{view.lecture}/{view.lecture_step}/{st.session_state.get('lecture_moves', 0)}" if view.lecture else ""
 
 
 def followed(page: Page) -> Step | None:
@@ -86,12 +97,9 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     """Back and on, away from the step and home again."""
     count = len(lecture.steps)
 
-    def move(by: int) -> None:
-        go(lecture, min(max(at + by, 1), count))
-
     counted_button(
         "Back",
-        lambda presses: move(-presses),
+        lambda presses: go(lecture, max(at - presses, 1)),
         key="lecture-back",
         letter="←",
         keys=("ArrowLeft", "PageUp"),
@@ -100,12 +108,13 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     )
     counted_button(
         "Next",
-        move,
+        lambda presses: go(lecture, lecture.after(at, presses)),
         key="lecture-next",
         letter="→",
         keys=("ArrowRight", "PageDown"),
         disabled=at == count,
         primary=True,
+        most=lecture.after(at, count) - at,
         width="content",
     )
     if page.address == step.page and at_home(step) and not session.settings().exploring:
@@ -126,7 +135,7 @@ def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
     """What the presenter's window shows of a step (server/presenter/)."""
     step = lecture.steps[at - 1]
     following = lecture.steps[at] if at < len(lecture.steps) else None
-    asks = f" It asks: {following.question.text}" if following is not None and following.question is not None else ""
+    asks = "" if following is None else question(following)
     return {
         "lecture": lecture.title,
         "minutes": lecture.minutes,
@@ -134,8 +143,8 @@ def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
         "count": len(lecture.steps),
         "title": step.title,
         "notes": notes(step),
-        "question": "" if step.question is None else step.question.text,
-        "next": "" if following is None else f"{following.title}.{asks}",
+        "question": question(step),
+        "next": "" if following is None else f"{following.title}.{f' It asks: {asks}' if asks else ''}",
     }
 
 
@@ -185,7 +194,14 @@ def notes(step: Step) -> str:
     return _said(step)[1]
 
 
+def question(step: Step) -> str:
+    """What a step asks, with its numbers; empty where it asks nothing. Those of its words are not measured for that."""
+    return "" if step.question is None else _said(replace(step, prose=step.question.words, notes=()))[0]
+
+
 def _said(step: Step) -> tuple[str, str]:
+    if not any(isinstance(each, Expression) for each in (*step.prose, *step.notes)):
+        return _filled(step, None)
     try:
         model = model_of(step.view, session.choices())
     except ValueError:
@@ -207,7 +223,10 @@ def _filled(step: Step, values: ViewValues | None) -> tuple[str, str]:
 
 
 def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
-    """What is marked, by its key; which controls stay: those of these fields, None is all; and where the page ends."""
+    """What is marked, by its key; which controls stay: those of these fields, None is all; and where the page ends.
+
+    Where none stays, nothing else stays that one presses: whoever is to look has no use for it.
+    """
     rules = []
     if look:
         rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
@@ -217,6 +236,10 @@ def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
     if controls is not None:
         kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
         rules.append(f'{streamlit_private.PAGE} [class*="st-key-control-"]{kept} {{ display: none; }}')
+        if not controls:
+            pressed = ", ".join((*streamlit_private.BUTTONS, ".stElementContainer:has(.al-presses)"))
+            around = ", ".join(f".st-key-{key} *" for key in AROUND)
+            rules.append(f"{streamlit_private.PAGE} :is({pressed}):not({around}) {{ display: none; }}")
         if SIDEBAR not in controls:
             rules.append(f"{', '.join(streamlit_private.SIDEBAR)} {{ display: none; }}")
     return f"<style>{' '.join(rules)}</style>"

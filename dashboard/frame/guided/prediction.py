@@ -24,12 +24,12 @@ HTML = '<section class="al-prediction"></section>'
 SWITCH = "Predict first"
 UNASKED = ("lectures", "runs", "populations", "exercises", "check")
 """Pages that show no result of the chosen model."""
-HOW_OFTEN = Question("How often is each position right? Draw the bars.", BARS, parsed("accuracies"))
+HOW_OFTEN = Question(("How often is each position right? Draw the bars.",), BARS, parsed("accuracies"))
 QUESTIONS = {
     "overview": HOW_OFTEN,
     "accuracy": HOW_OFTEN,
     "heads": Question(
-        "Where does the head in focus look? Paint the cells that get the most attention.",
+        ("Where does the head in focus look? Paint the cells that get the most attention.",),
         CELLS,
         parsed("pattern(head)"),
     ),
@@ -63,7 +63,9 @@ def draw(page: Page) -> None:
     header, body = found
     with st.container(key="prediction"):
         st.html(f"<style>{cover(header['id'])}</style>")
-        renderer("prediction", html=HTML, isolate_styles=True)(key="question", data=pack(header, body))
+        # A lecture's keys tell by its place whether they were pressed at this question (web/podium).
+        told = header | {"of": lecture.place()}
+        renderer("prediction", html=HTML, isolate_styles=True)(key="question", data=pack(told, body))
 
 
 def cover(identity: str) -> str:
@@ -82,7 +84,7 @@ def _of_page(page: Page, view: View, model: Model) -> tuple[dict, bytes]:
         if found is not None:
             return found
     text = f"What do you expect to see on “{page.title}”? Write it down, then look."
-    return asked(Question(text, WORDS), {}, f"{page.address} {model.name} {model.step}")
+    return asked(Question((text,), WORDS), {}, f"{page.address} {model.name} {model.step}")
 
 
 def _asked(question: Question, view: View, model: Model) -> tuple[dict, bytes] | None:

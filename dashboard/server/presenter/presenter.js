@@ -4,7 +4,7 @@
 const CHANNEL = 'attention-lab-lecture';
 const BEGAN = 'attention-lab-began'; // when the lecture began, in milliseconds, kept over a reload of this window
 const LEFT = 5000; // milliseconds after which a lecture that said goodbye has been left
-const KEYS = ['ArrowLeft', 'ArrowRight', 'PageUp', 'PageDown', 'b', 'B', 'r', 'R', 't', 'T', '.', '+', '-'];
+const KEYS = /^([a-z.+−-]|Arrow(Left|Right)|Page(Up|Down))$/i; // of the lecture, and of whatever page its step stands on
 
 const channel = new BroadcastChannel(CHANNEL);
 const at = (id) => document.getElementById(id);
@@ -20,17 +20,22 @@ channel.addEventListener('message', ({ data }) => {
 channel.postMessage({ hello: true });
 
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !KEYS.includes(event.key)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || !KEYS.test(event.key)) return;
   event.preventDefault();
-  channel.postMessage({ key: event.key });
+  tell(event.key, event);
 });
 for (const button of document.querySelectorAll('[data-key]'))
-  button.addEventListener('click', () => channel.postMessage({ key: button.dataset.key }));
+  button.addEventListener('click', (event) => tell(button.dataset.key, event));
 at('restart').addEventListener('click', () => {
   sessionStorage.setItem(BEGAN, String(Date.now()));
   tick();
 });
 setInterval(tick, 1000);
+
+/** Send a key to the lecture, and when it was pressed: it may reach a page that has changed since. */
+function tell(key, { timeStamp }) {
+  channel.postMessage({ key, at: performance.timeOrigin + timeStamp });
+}
 
 /** A step as the lecture tells it: {lecture, minutes, at, count, title, notes, next, covered, verdict}. */
 function show(step) {

@@ -11,6 +11,10 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.kit.driving import PATIENCE, PHONE, SETTLED
 
 PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
+READ = """() => [...document.querySelectorAll('.st-key-prediction *')].every(({ shadowRoot }) => {
+  const question = shadowRoot?.querySelector('.al-prediction')?.__prediction;
+  return !question || performance.now() > question.since + 400;
+})"""
 FORGET = """if (location.protocol === 'http:' && !sessionStorage.begun) {
   localStorage.removeItem('attention-lab-predictions');
   sessionStorage.begun = 1;
@@ -34,6 +38,11 @@ def follower(chromium: Browser) -> Iterator[Page]:
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page
     assert not complaints, "\n".join(complaints)
+
+
+def see_question(page: Page) -> None:
+    """Wait until a question, or its answer, stands there so long that a key is taken as meant for it."""
+    page.wait_for_function(READ)
 
 
 def open_room(lecturer: Page, link: str) -> str:

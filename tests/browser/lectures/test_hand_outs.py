@@ -10,8 +10,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.components.documents.pages import packed_plotly
 from dashboard.components.payload import unpack
+from dashboard.lectures.shelf import lectures
 from tests.kit.driving import MEASURED, PHONE, ROOT, SETTLED
 from tests.kit.takeaway import DIGEST, TOKENS, WEIGHTS
 from transformer import checkpoints, observe
@@ -43,6 +46,8 @@ choice: The second when first_half < 0.2
 
 Half of it.
 
+> For me alone.
+
 ## Who sees whom
 view: masks?run=reverse
 
@@ -52,9 +57,7 @@ SENTENCES = "[data-testid=stHeading], [data-testid=stCaptionContainer], .stMarkd
 SAID = f"""() => [...document.querySelectorAll('[data-testid=stMain] :is({SENTENCES})')]
   .filter((each) => !each.querySelector('.katex, [translate=no]') && !each.closest('details:not([open])'))
   .map((each) => each.innerText.trim()).filter(Boolean)"""
-FIGURES = (
-    "() => [...document.querySelectorAll('.al-plot')].map((each) => JSON.stringify(each.__plot?.shown?.figure.data))"
-)
+FIGURES = "() => [...document.querySelectorAll('.al-plot:not(#paper *)')].map((each) => JSON.stringify(each.__plot?.shown?.figure.data))"
 IDLE = "() => document.querySelectorAll('[aria-busy=true]').length === 0"
 
 
@@ -105,6 +108,51 @@ def expect_read(page: Page, offline: Page, file: Path) -> dict[str, Any]:
     return written
 
 
+def expect_printed(offline: Page, written: list[dict[str, Any]]) -> None:
+    """All steps are on paper, each beginning a page; what is asked has a page of its own, before its answer."""
+    offline.locator("#paper[data-whole]").wait_for(state="attached")
+    offline.emulate_media(media="print")
+    for seen in ("#document", "header", "#unprinted"):
+        expect(offline.locator(seen)).to_be_hidden()
+    sheets = offline.locator(".sheet:not(.terms)")
+    expect(sheets).to_have_count(len(written))
+    for sheet, document in zip(sheets.all(), written, strict=True):
+        said = re.sub(r"\s+", " ", sheet.inner_text())
+        words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", document["lecture"]["words"])).strip()
+        assert said.index(document["lecture"]["step"]) < said.index(words) < said.index(document["title"])
+        expect(sheet).to_have_css("break-after", "page")
+        if document["question"]:
+            asked = sheet.locator(".asked")
+            expect(asked).to_contain_text(document["asks"])
+            expect(asked).to_have_css("break-after", "page")
+            assert said.index(document["lecture"]["step"]) > said.index(asked.inner_text().splitlines()[0])
+            assert sheet.evaluate("each => each.firstElementChild.className") == "asked"
+        for picture in sheet.locator("canvas").all():
+            if (picture.bounding_box() or {"width": 0})["width"]:
+                assert picture.evaluate("each => each.toDataURL().length") > 200
+        assert sheet.locator("button:visible").count() == 0
+    pages = len(re.findall(rb"/Type\s*/Page\b", offline.pdf(prefer_css_page_size=True)))
+    assert pages >= len(written) + sum(bool(each["question"]) for each in written)
+    offline.emulate_media(media="screen")
+
+
+def test_the_presenters_notes_are_in_a_file_only_where_they_are_asked_for(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    noted = next(number for number, step in enumerate(lectures().files["attention"].steps, 1) if step.notes)
+    step = lectures().files["attention"].steps[noted - 1]
+    view = replace(step.view, lecture="attention", lecture_step=noted).to_query()
+    page.goto(f"{address}/{'' if step.page == 'overview' else step.page}?{urlencode(view)}")
+    (written,) = documents(hand_out(page, tmp_path / "plain.html"))
+    assert written["lecture"]["notes"] == ""
+    page.get_by_role("checkbox", name="With the presenter's notes").check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="This view").click()
+    download.value.save_as(tmp_path / "noted.html")
+    (written,) = documents(tmp_path / "noted.html")
+    assert written["lecture"]["notes"]
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_is_read_is_what_stood_on_the_screen(page: Page, address: str, offline: Page, tmp_path: Path, view: str):
     page.goto(f"{address}/{view}")
@@ -153,12 +201,18 @@ def test_a_lecture_is_written_whole_by_the_command_line(offline: Page, tmp_path:
     assert [(each["lecture"]["at"], bool(each["question"])) for each in found] == [(1, True), (2, False)]
     assert all(each["link"].startswith("https://lab.example.org/") for each in found)
     assert all(each["makers"][0]["weights"] == DIGEST for each in found)
+    assert [each["lecture"]["notes"] for each in found] == ["", ""]
     offline.set_viewport_size(PHONE)
     offline.goto(file.as_uri())
     title = offline.get_by_role("heading", name=found[0]["title"])
     expect(title).to_be_hidden()
+    menu = offline.locator("#steps option")
+    expect(menu).to_have_text(["1. Which half can it predict?", "2. Who sees whom"])
+    expect(offline.locator("#terms")).to_be_hidden()
+    expect_printed(offline, found)
     offline.get_by_role("button", name="Show without predicting").click()
     expect(title).to_be_visible()
+    expect(menu).to_have_text(["1. Half right", "2. Who sees whom"])
     for step in (2, 1):
         offline.locator("#steps").select_option(str(step - 1))
         expect(offline.locator("#hand-out")).to_have_attribute("data-step", str(step))

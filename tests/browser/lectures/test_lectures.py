@@ -11,11 +11,12 @@ from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from dashboard.lectures.lecture import SIDEBAR, Lecture
 from dashboard.lectures.shelf import lectures
-from tests.browser.lectures.conftest import PROJECTOR, expect_followed_to, join, open_room
+from tests.browser.conftest import SCREEN
+from tests.browser.lectures.conftest import PROJECTOR, expect_followed_to, join, open_room, see_question
 from tests.kit.driving import PATIENCE, PHONE, SETTLED, fits_a_phone, query
 from tests.kit.waiting import wait_for
 
@@ -27,6 +28,11 @@ TERMS = """() => {
   glossary.read();
   return glossary.found.map(({ name }) => name).sort((one, other) => one.localeCompare(other));
 }"""
+PRESSED = """() => [...document.querySelectorAll(':is(.al-presses, [class*=stButton], .stPopover)')]
+  .filter((each) => each.closest('[data-testid=stMain]'))
+  .filter((each) => each.checkVisibility() && !each.closest('.st-key-lecture, .st-key-prediction, .st-key-glossary'))
+  .map((each) => each.closest('[class*=st-key-]').className)"""
+"""What can be pressed on the page itself."""
 TOPS = "all => all.map((each) => each.getBoundingClientRect()).filter(({ width }) => width).map(({ top }) => top)"
 
 
@@ -44,16 +50,20 @@ def expect_step(page: Page, lecture: Lecture, number: int) -> None:
     expect(way).to_contain_text(f"step {number} of {len(lecture.steps)}", timeout=PATIENCE)
     expect(way).to_contain_text(step.title)
     if step.question is not None:
-        expect(page.locator(".al-prediction h2")).to_have_text(step.question.text, timeout=PATIENCE)
+        expect(page.locator(".al-prediction h2")).to_have_text("".join(step.question.words), timeout=PATIENCE)
         expect(page.locator(".st-key-lecture-words")).to_be_hidden()
+        see_question(page)
         page.keyboard.press("ArrowRight")
         expect(page.locator(".st-key-lecture-words")).to_be_visible()
+        see_question(page)
     if step.look:
         marked = page.locator(f".st-key-{step.look}").first
         expect(marked).to_be_in_viewport(timeout=PATIENCE)
         expect(marked).to_have_css("outline-style", "dashed")
     expect(page.locator(".st-key-lecture")).to_be_in_viewport(ratio=0.5)
     expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next")
+    if not step.controls:
+        wait_for("a page without buttons", lambda: page.evaluate(PRESSED), lambda found: not found)
     if SIDEBAR not in step.controls:
         buttons = way.locator("button, [data-testid=stLinkButton] a")
         wait_for(
@@ -73,7 +83,7 @@ def test_the_arrow_keys_alone_lead_through_a_lecture_and_every_step_comes_to_who
         expect_followed_to(follower, number)
         if step.question is not None:
             expect(follower.get_by_role("heading", name=step.title)).to_have_count(0)  # it may tell the answer
-            expect(follower.locator(".al-prediction h2")).to_have_text(step.question.text)
+            expect(follower.locator(".al-prediction h2")).to_have_text("".join(step.question.words))
         expect_step(page, lecture, number)
         expect(follower.locator(".lecture h2")).to_have_text(step.title)
         title = page.get_by_role("heading", level=1).first
@@ -137,6 +147,72 @@ def test_the_lecturers_keys_black_the_screen_size_the_letters_train_and_return(p
     expect(home).to_have_count(0, timeout=PATIENCE)
 
 
+NAMED = re.compile(r"\b[Pp]ress(?:es|ing)? (?:the key )?\*{0,2}([A-Z]|[.+←→−])\*{0,2}(?![\w*])")
+"""A key that a lecture tells people to press."""
+HAPPENS = {
+    "T": ("[class*='st-key-stage-'] :is(canvas, svg, img)", "[class*='st-key-stage-']"),
+    "F": (".st-key-{look}", ".st-key-{look}"),
+}
+"""What is to be seen after each of them, as a selector of what has come, and one of the whole."""
+
+
+def named() -> list[tuple[str, int, str]]:
+    """Each key that a step of a lecture names: the lecture, the step and the key."""
+    found = []
+    for name, lecture in lectures().files.items():
+        for number, step in enumerate(lecture.steps, 1):
+            said = " ".join(each for each in (*step.prose, *step.notes) if isinstance(each, str))
+            found += [(name, number, key) for key in NAMED.findall(said)]
+    return found
+
+
+def expect_inside(page: Page, selector: str) -> None:
+    """Wait until an element stands between a step's words and the lower edge of the window, or fills that room."""
+    edges = """(selector) => {
+      const edges = (each) => document.querySelector(each)?.getBoundingClientRect();
+      const [place, words] = [edges(selector), edges('.st-key-lecture')];
+      const room = innerHeight - words.bottom;
+      return place && { below: place.top - words.bottom, above: innerHeight - place.bottom, free: room - place.height };
+    }"""
+
+    def fits(at: dict[str, float] | None) -> bool:
+        return at is not None and at["below"] >= 0 and (at["above"] >= 0 or (at["free"] < 24 and at["below"] < 24))
+
+    wait_for(f"{selector} is in sight", lambda: page.evaluate(edges, selector), fits)
+
+
+@pytest.mark.parametrize("presents", [False, True], ids=["alone", "presented"])
+@pytest.mark.parametrize("size", [SCREEN, PROJECTOR], ids=["wide", "projector"])
+@pytest.mark.parametrize(("name", "number", "key"), named())
+def test_what_a_key_does_that_a_step_names_is_in_sight(
+    page: Page, address: str, name: str, number: int, key: str, size: ViewportSize, presents: bool
+) -> None:
+    step = lectures().files[name].steps[number - 1]
+    page.set_viewport_size(size)
+    view = replace(step.view, lecture=name, lecture_step=number).to_query()
+    when_ready(page, f"{address}/{'' if step.page == 'overview' else step.page}?{urlencode(view)}")
+    if step.look:
+        expect(page.locator(f".st-key-{step.look}").first).to_be_in_viewport(timeout=PATIENCE)
+    presses = page
+    if presents:
+        with page.expect_popup() as opened:
+            page.get_by_role("link", name="Presenter").first.click()
+        presses = opened.value
+        expect(presses.locator("#place")).to_contain_text(f"Step {number} of")
+    if key == "F":
+        page.get_by_role("button", name="Explore from here").click()
+        expect(page.locator(".st-key-lecture-return button")).to_be_visible()
+        page.wait_for_function(SETTLED)
+    before = page.url
+    presses.keyboard.press(key.lower())
+    come, whole = (each.format(look=step.look) for each in HAPPENS[key])
+    expect(page).not_to_have_url(before)
+    expect(page.locator(come).first).to_be_visible()
+    expect_inside(page, whole)
+    page.wait_for_function(SETTLED)
+    expect_inside(page, whole)
+
+
 def test_where_a_key_has_changed_the_page_one_explores_returns_and_leaves_and_b_is_its_buttons(
     page: Page, address: str
 ) -> None:
@@ -165,6 +241,59 @@ def test_where_a_key_has_changed_the_page_one_explores_returns_and_leaves_and_b_
     expect(page.locator(".st-key-lecture-way")).to_have_count(0, timeout=PATIENCE)
 
 
+WATCH = """() => {
+  window.seen = [];
+  const look = () => {
+    const step = document.querySelector('.st-key-lecture-way')?.textContent.match(/step (\\d+) of/)?.[1];
+    const box = [...document.querySelectorAll('.st-key-prediction *')].find(({ shadowRoot }) => shadowRoot);
+    const asks = box?.shadowRoot.querySelector('h2')?.textContent ?? '';
+    const covered = Boolean(asks) && !('predicted' in document.documentElement.dataset);
+    const last = seen.at(-1), now = { step: Number(step), asks, covered, since: performance.now() };
+    if (!last || ['step', 'asks', 'covered'].some((name) => last[name] !== now[name])) seen.push(now);
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+"""Notes each state of the lecture that a frame shows, and when it came."""
+
+
+@pytest.mark.parametrize("by", ["keys", "the presenter"])
+@pytest.mark.parametrize("pause", [0, 50, 800])
+def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_before_answers_it(
+    page: Page, address: str, pause: int, by: str
+) -> None:
+    lecture = lectures().files["attention"]
+    when_ready(page, f"{address}/?lecture=attention")
+    presses = page
+    if by != "keys":
+        with page.expect_popup() as opened:
+            page.get_by_role("link", name="Presenter").first.click()
+        presses = opened.value
+        expect(presses.locator("#place")).to_contain_text("Step 1 of")
+        page.bring_to_front()
+    page.evaluate(WATCH)
+    for _ in range(5):
+        presses.keyboard.press("ArrowRight")
+        page.wait_for_timeout(pause)
+    first = next(number for number, step in enumerate(lecture.steps, 1) if step.question is not None)
+    expect(page.locator(".st-key-lecture-way")).to_contain_text(re.compile(f"step [{first}-9] of"))
+    page.wait_for_function(SETTLED)
+    seen = page.evaluate("() => seen")
+    for number in range(2, seen[-1]["step"] + 1):  # every step on the way was reached, and asked what it asks
+        asked = lecture.steps[number - 1].question
+        there = [each for each in seen if each["step"] == number]
+        assert there
+        if asked is None:
+            continue
+        covered = next(each for each in there if each["covered"] and each["asks"] == "".join(asked.words))
+        answered = [each for each in seen if not each["covered"] and each["asks"] == covered["asks"]]
+        answered = [each for each in answered if each["since"] > covered["since"]]
+        assert answered or number == seen[-1]["step"], "a question was left without its answer"
+        assert all(each["since"] - covered["since"] > 400 for each in answered), "answered before one could read it"
+    if pause < 100:
+        assert (seen[-1]["step"], seen[-1]["covered"]) == (first, True)
+
+
 def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> None:
     steps = lectures().files["attention"].steps
     when_ready(page, f"{address}/accuracy?run=reverse&lecture=attention&lecture_step=2")
@@ -176,9 +305,11 @@ def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> No
     expect(notes).to_contain_text("the second half, but not the first")
     expect(window.locator("#next")).to_contain_text(steps[2].title)
     expect(state).to_contain_text("The page is covered")
+    see_question(page)
     window.keyboard.press("ArrowRight")
     expect(page.locator(".st-key-lecture-words")).to_be_visible(timeout=PATIENCE)
     expect(state).not_to_contain_text("The page is covered")
+    see_question(page)
     window.get_by_role("button", name="Next →").click()
     expect(place).to_have_text(f"Step 3 of {len(steps)}", timeout=PATIENCE)
     expect(page.locator(".st-key-lecture-way")).to_contain_text("step 3 of")

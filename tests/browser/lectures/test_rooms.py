@@ -39,6 +39,17 @@ def test_one_explores_and_comes_back_and_a_lecturer_may_reload_and_close(
     page.reload()
     expect(page.locator(".al-sharing")).to_have_attribute("data-room", code, timeout=PATIENCE)
     page.wait_for_function(SETTLED)
+    poster = page.get_by_role("dialog", name=f"Room {code}")
+    for end in (
+        lambda: page.locator("body").press("ArrowRight"),
+        lambda: poster.click(),
+        lambda: page.keyboard.press("q"),
+    ):
+        page.locator("body").press("q")
+        expect_filled(page, f"{address}/room/{code}".removeprefix("http://"), code)
+        end()
+        expect(poster).to_have_count(0)
+    expect(page.get_by_text("step 1 of")).to_be_visible()  # a key that ends it does nothing else
     page.locator("body").press("ArrowRight")
     expect_followed_to(follower, 2)
     page.get_by_role("button", name=f"Room {code}").click()
@@ -46,6 +57,26 @@ def test_one_explores_and_comes_back_and_a_lecturer_may_reload_and_close(
     expect(follower.locator("#said")).to_contain_text("This room is closed")
     follower.reload()
     expect(follower.get_by_text(f"There is no room {code}.")).to_be_visible()
+
+
+def expect_filled(page: Page, address: str, code: str) -> None:
+    """The poster of a room covers the window, and its letters are as high as a twentieth of it, or as wide as it."""
+    assert page.viewport_size is not None
+    width, height = page.viewport_size["width"], page.viewport_size["height"]
+    poster = page.locator(".al-poster")
+    expect(poster.locator("img")).to_have_js_property("complete", True)
+    assert poster.bounding_box() == {"x": 0, "y": 0, "width": width, "height": height}
+    for each in poster.locator("> *").all():
+        box = each.bounding_box()
+        assert box is not None
+        assert min(box["x"], box["y"]) >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height
+    expect(poster.locator("[data-part=code]")).to_have_text(f"Room {code}")
+    for part in poster.locator("p").all():
+        size = part.evaluate("each => parseFloat(getComputedStyle(each).fontSize)")
+        assert size >= height / 20 or part.bounding_box()["width"] > 0.8 * width
+    assert poster.locator("[data-part=address]").inner_text().partition("/")[2] == address.partition("/")[2]
 
 
 def predict(follower: Page, keys: list[str]) -> int:

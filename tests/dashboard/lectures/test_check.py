@@ -20,6 +20,7 @@ controls: mean, input, foo
 claim: heads == 5
 claim: heads == 4
 claim: weight("", 9, 80) > 0
+ask: Of {{{{ none }}}}?
 
 Words {{{{ weight("", 9, 8) :.2f }}}},
 and {{{{ nope }}}}.
@@ -48,7 +49,8 @@ def test_what_does_not_hold_is_named_with_its_line(monkeypatch: pytest.MonkeyPat
         "line 7: This model has no head of that name; another is shown",
         "line 7: the page has no element “nothing” to look at; it has ",
         "line 7: the page has no control of “foo”, nor has any other",
-        "line 16: there is no “nope” in a view",
+        "line 17: there is no “nope” in a view",
+        "line 14: there is no “none” in a view",
         "line 11: “heads == 5” is not true of this view: the left side is 4",
         'line 13: “weight("", 9, 80) > 0” has no value: there is no place 80',
     ]

@@ -76,6 +76,7 @@ def test_a_training_has_a_minute_unless_the_lecture_says_otherwise() -> None:
         (f"{ABOUT}## A\nview: heads\nbars: accuracies\n\nWords.", 7, "“bars” answers nothing: there is no line “ask”"),
         (f"{ABOUT}## A\nview: heads\nask:\n\nWords.", 9, "“ask” asks nothing"),
         (f"{ABOUT}## A\nview: heads\nask: Which of 4?\n\nWords.", 9, "the number 4 is typed"),
+        (f"{ABOUT}## A\nview: heads\nask: Is {{{{ a b }}}}?\n\nWords.", 9, "“a b” is no expression"),
         (f"{ABOUT}## A\nview: heads\nask: A?\nnumber: heads\nbars: accuracies\n\nW.", 9, "not for number and bars"),
         (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: yes\n\nWords.", 10, "not of the form"),
         (f"{ABOUT}## A\nview: heads\nask: A?\nchoice: a when heads == 4\n\nWords.", 9, "among two at least"),
@@ -132,7 +133,7 @@ def test_the_shipped_lectures_take_as_long_as_they_promise() -> None:
     for lecture in shelf.lectures().files.values():
         said = [part for step in lecture.steps for part in (step.title, _plain(step.prose), _plain(step.notes))]
         asked = [step.question for step in lecture.steps if step.question]
-        said += [part for each in asked for part in (each.text, *(choice for choice, _ in each.choices))]
+        said += [_plain(part) for each in asked for part in (each.words, *(words for words, _ in each.choices))]
         spoken = sum(len(part.split()) for part in said) / 140
         needed = spoken + len(lecture.steps) / 3 + len(asked) + 3
         assert needed <= lecture.minutes <= needed + 3, f"{lecture.name} takes {needed:.1f} minutes"

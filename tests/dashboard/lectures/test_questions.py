@@ -81,6 +81,20 @@ def test_the_right_choice_follows_from_the_numbers(values: ViewValues) -> None:
     assert asked(question(*lines), values, "")[0]["truth"] == 1
 
 
+def test_a_question_and_its_choices_say_numbers_of_the_view(values: ViewValues) -> None:
+    ask = "ask: Of {{ heads }} heads in {{ layers }} layers, how many?"
+    choices = ("choice: 3 of {{ heads }} when heads == 3", "choice: all {{ heads :.1f }} when heads == 4")
+    header, _ = asked(question(ask, *choices), values, "")
+    assert header["ask"] == "Of 4 heads in 2 layers, how many?"
+    assert header["choices"] == ["3 of 4", "all 4.0"]
+    assert [(each.text, each.line) for each in question(ask, *choices).expressions] == [
+        ("heads", 9),
+        ("layers", 9),
+        ("heads", 10),
+        ("heads", 11),
+    ]
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
@@ -92,11 +106,13 @@ def test_the_right_choice_follows_from_the_numbers(values: ViewValues) -> None:
         (("number: heads > 2",), "is no number"),
         (("bars: accuracies + 1",), "has no value"),
         (('cells: pattern("decoder.7.self_attention.0")',), "there is no head"),
+        (("number: heads", "ask: Of {{ nope }}?"), "there is no “nope” in a view"),
+        (("choice: {{ nope }} when heads == 4", "choice: b when heads == 3"), "there is no “nope” in a view"),
     ],
 )
 def test_a_question_without_an_answer_is_named(values: ViewValues, lines: tuple[str, ...], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        asked(question("ask: What?", *lines), values, "")
+        asked(question(*(() if "ask" in "".join(lines) else ("ask: What?",)), *lines), values, "")
 
 
 def test_a_text_has_no_bars() -> None:

@@ -489,3 +489,31 @@ def test_a_server_is_told_from_what_only_looks_like_one(monkeypatch: pytest.Monk
     assert not streamlit_private.is_served()
     monkeypatch.setattr(Runtime, "_instance", object.__new__(Runtime))
     assert streamlit_private.is_served()
+
+
+def test_a_page_is_opened_for_nobody_at_its_address_and_ends_where_it_is_not_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text(
+        "import streamlit as st\nfrom pathlib import Path\n"
+        "for place in range(9):\n"
+        "    st.write('drawn')\n"
+        "    (Path(__file__).parent / st.query_params['name']).write_text(str(place))\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "main.py").write_text(
+        "import streamlit as st\n"
+        "from dashboard.server.streamlit_private import is_visited, visiting\n"
+        "home = st.Page(lambda: None, title='home', url_path='home')\n"
+        "page = st.navigation([home, st.Page('page.py', url_path='there')])\n"
+        "if is_visited():\n"
+        "    visit, asked = visiting(), []\n"
+        "    st.session_state.whole = visit('there', 'name=whole', lambda: True)\n"
+        "    st.session_state.part = visit('there', 'name=part', lambda: asked.append(1) or len(asked) < 5)\n"
+        "page.run()\n",
+        encoding="utf-8",
+    )
+    app = AppTest.from_file(str(tmp_path / "main.py")).run()
+    assert not app.exception
+    assert (app.session_state.whole, app.session_state.part) == (True, False)
+    assert (tmp_path / "whole").read_text() == "8"
+    assert int((tmp_path / "part").read_text()) < 8
+    assert not app.markdown  # nobody sees it

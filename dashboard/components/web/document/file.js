@@ -2,19 +2,24 @@
 
 import { unpackedText } from '../kit/gzip.js';
 import { hold } from '../plot/plotly_loader.js';
+import { Paper, holdLoading } from './paper.js';
 import { Reader } from './reader.js';
 import { element } from '../prediction/element.js';
+import { predictions } from '../prediction/memory.js';
 import { STYLES } from './styles.js';
 import { explain } from './terms.js';
 
 const KEYS = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 };
 const TYPING = 'input, textarea, select, [role=slider], [role=application]';
 const at = (id) => document.getElementById(id);
-const reader = new Reader(at('document'), STYLES);
+const reader = new Reader(at('document'), STYLES, { within: '#document' });
+const paper = new Paper(at('paper'), STYLES);
+let written = null; // once all is on paper
 let documents = [];
 let present = -1;
 
 async function begin() {
+  const loaded = holdLoading();
   hold(() => read('plotly'));
   documents = JSON.parse(await read('documents'));
   at('steps').replaceChildren(...documents.map((each, place) => element('option', { value: String(place), textContent: named(each, place) })));
@@ -29,12 +34,27 @@ async function begin() {
     event.preventDefault();
     go(present + by);
   });
+  document.addEventListener('attention-lab-shown', tell); // a question was answered, or is asked again
+  document.addEventListener('keydown', (event) => event.key.toLowerCase() === 'p' && (event.ctrlKey || event.metaKey) && !paper.isWhole && print(event));
+  at('print').addEventListener('click', print);
   go(asked());
+  written = paper.draw(documents).finally(loaded);
+}
+
+/** Print all steps, once they are drawn. */
+async function print(event) {
+  event.preventDefault();
+  at('print').disabled = true;
+  await written;
+  at('print').disabled = false;
+  window.print();
 }
 
 /** What the file holds under this id. */
 const read = (id) => unpackedText(at(id).textContent.trim());
-const named = ({ lecture, title }, place) => `${place + 1}. ${lecture ? lecture.step : title}`;
+/** A step in the menu; one that asks by its question, until it is answered. */
+const named = (document_, place) => `${place + 1}. ${isAsking(document_) ? document_.asks : document_.lecture?.step || document_.title}`;
+const isAsking = ({ question }) => Boolean(question) && !predictions.of(question);
 const asked = () => Number(location.hash.slice(1)) - 1 || 0;
 
 function go(place) {
@@ -46,10 +66,7 @@ function go(place) {
   at('steps').value = String(present);
   at('back').disabled = present === 0;
   at('next').disabled = present === documents.length - 1;
-  const notes = [shown.notes, shown.lecture?.notes].filter(Boolean).join('\n\n');
-  at('notes').hidden = !notes;
-  at('notes-text').textContent = notes;
-  explain(shown.terms);
+  tell();
   at('link').href = at('link').textContent = shown.link;
   at('view').hidden = !shown.link;
   at('weights').replaceChildren(...shown.makers.map(weights));
@@ -58,6 +75,17 @@ function go(place) {
   history.replaceState(null, '', `#${present + 1}`);
   scrollTo({ top: 0, behavior: 'instant' });
   reader.bring(shown);
+}
+
+/** What stands around a step and may tell its answer, once that is shown. */
+function tell() {
+  const shown = documents[present];
+  documents.forEach((each, place) => (at('steps').options[place].textContent = named(each, place)));
+  const asks = isAsking(shown);
+  const notes = [shown.notes, asks ? '' : shown.lecture?.notes].filter(Boolean).join('\n\n');
+  at('notes').hidden = !notes;
+  at('notes-text').textContent = notes;
+  explain(asks ? [] : shown.terms);
 }
 
 const weights = ({ run, step, weights: digest }) =>

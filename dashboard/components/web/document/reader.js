@@ -18,6 +18,7 @@ import { VERSION } from './write.js';
 
 const COMPONENTS = { film, glances, head_grid, painter, passage, plot, prediction, sheet };
 const [EVERY, LOOKS] = [200, 8]; // ms between two looks at where what is marked stands; so many once nothing is drawn
+const AIR = 12; // pixels between a lecture's words, where they stay in sight, and what is brought below them
 const PATIENCE = 15000; // ms in which all is drawn
 const IN_THE_OPEN = ['plot', 'sheet']; // the others have a shadow root, as in the dashboard
 
@@ -25,8 +26,11 @@ export class Reader {
   /**
    * `styles` are the style sheets of the components, by name; `themed` gets the colours of a document. `fired(key, value)`
    * is told what a component fires; without it the parts that depend on that component show what they hold for the value.
+   * What is marked or covered is so `within` a selector: other documents may stand in the page.
    */
-  constructor(host, styles, { themed = document.documentElement, fired = (key, value) => this.follow(key, value) } = {}) {
+  constructor(host, styles, { themed = document.documentElement, fired = (key, value) => this.follow(key, value), within = '' } = {}) {
+    this.within = within;
+    this.ends = []; // what takes away the components that were drawn
     this.host = host;
     this.styles = styles;
     this.themed = themed;
@@ -45,7 +49,7 @@ export class Reader {
     const parts = this.parts(document_.parts, before);
     const question = document_.covered ? '' : document_.question; // what is covered for all is not here at all
     this.host.replaceChildren(
-      element('style', { textContent: rules(document_, question) }),
+      element('style', { textContent: rules(document_, question, this.within) }),
       origin(document_),
       ...lecture(document_.lecture),
       ...parts
@@ -117,8 +121,15 @@ export class Reader {
       const place = said?.look && this.host.querySelector(`.st-key-${CSS.escape(said.look)}`); // each document has its own
       looks = this.host.querySelector('[aria-busy=true]') ? LOOKS : looks - 1;
       if (!place || looks < 0 || performance.now() > end) return clearInterval(this.bringing);
+      const words = this.host.querySelector('.lecture');
+      if (words && getComputedStyle(words).position === 'sticky') place.style.scrollMarginTop = `${parseFloat(getComputedStyle(words).top) + words.offsetHeight + AIR}px`;
       place.scrollIntoView({ block: 'nearest', behavior: 'instant' });
     }, EVERY);
+  }
+
+  /** Let go of the components, once they stand in the page no more. */
+  end() {
+    for (const end of this.ends.splice(0)) end();
   }
 
   /** Draw the components, now that they stand in the page and have a width. */
@@ -128,7 +139,7 @@ export class Reader {
 
   draw({ name, key, inner, line, message }) {
     const fire = (_, value) => this.fired(key, value);
-    COMPONENTS[name]({ data: message, parentElement: inner, setTriggerValue: fire, setStateValue: () => {} });
+    this.ends.push(COMPONENTS[name]({ data: message, parentElement: inner, setTriggerValue: fire, setStateValue: () => {} }));
     if (line) line.textContent = unpack(message).header.alt;
   }
 }
@@ -161,11 +172,11 @@ function lecture(said) {
 }
 
 /** What is marked, and what a question covers until it is answered here (as in dashboard/frame/guided/prediction.py). */
-function rules({ lecture: said }, question) {
-  const marked = said?.look ? `.st-key-${CSS.escape(said.look)} { outline: 2px dashed var(--st-primary-color); outline-offset: 2px; }` : '';
+function rules({ lecture: said }, question, within) {
+  const marked = said?.look ? `${within} .st-key-${CSS.escape(said.look)} { outline: 2px dashed var(--st-primary-color); outline-offset: 2px; }` : '';
   if (!question) return marked;
   const covered = `html:not([data-predicted="${CSS.escape(question)}"])`;
   return `${marked}
-    ${covered} :has(> .st-key-prediction) ~ * { visibility: hidden; max-height: 0; overflow: hidden; }
-    ${covered} :is(:has(> .st-key-lecture-title), :has(> .st-key-lecture-words)) { display: none; }`;
+    ${covered} ${within} :has(> .st-key-prediction) ~ * { visibility: hidden; max-height: 0; overflow: hidden; }
+    ${covered} ${within} :is(:has(> .st-key-lecture-title), :has(> .st-key-lecture-words)) { display: none; }`;
 }

@@ -1,8 +1,8 @@
 // A page writes itself down: a document holds what stands in it, in that order, and where it comes from. Python is asked
 // for nothing: words and tables are read from the page, and a figure is the message that Python sent for it.
 //
-// A document is {version, title, link, made, software, makers, theme, lecture, question, kind, covered, terms, parts}, in a
-// file also {notes}. A part is one of
+// A document is {version, title, link, made, software, makers, theme, lecture, question, asks, kind, covered, terms, parts}, in a
+// file also {notes}; that of a lecture holds the presenter's notes only where they are asked for. A part is one of
 //
 //   {words, kind}                       HTML; `kind` is heading, markdown, caption, alert, html, metric or table
 //   {parts, key}                        a block of parts, below each other
@@ -16,7 +16,7 @@
 import { toBase64 } from '../kit/base64.js';
 import { standing } from '../kit/mount.js';
 import { pack, unpack } from '../kit/payload.js';
-import { KINDS, NO_WORDS, isSettled, main, placeOf } from '../kit/streamlit_private.js';
+import { KINDS, NO_WORDS, isMeasuring, isSettled, main, placeOf } from '../kit/streamlit_private.js';
 
 export const VERSION = 1;
 /** The components that show something; the others are buttons and helpers of the page. */
@@ -32,12 +32,15 @@ const texts = new WeakMap(); // message -> its base64
 /** Does all of the page stand: nothing is being drawn, every figure is there? */
 export const isReady = () => isSettled() && !main().querySelector(`[aria-busy=true]:not(${KINDS.folded} *)`);
 
+/** Is nothing still being measured, either? Who follows sees what is there; a file is to hold all. */
+export const isWhole = () => isReady() && !isMeasuring();
+
 /**
  * The document of this page. Of a page that is covered by a question (prediction.js) only what can be seen is written, and
- * no answer; `whole`, all of it is, and whoever reads it is asked. Throws where this version of Streamlit makes its pages of
+ * no answer; `whole`, all of it is, and whoever reads it is asked. With `notes`, the presenter's are in it. Throws where this version of Streamlit makes its pages of
  * other things.
  */
-export function write({ whole = false } = {}) {
+export function write({ whole = false, notes = false } = {}) {
   const page = main();
   if (!page.querySelector(KINDS.element)) throw new Error(UNKNOWN);
   const question = page.querySelector('.st-key-prediction') ? asked() : null;
@@ -53,8 +56,9 @@ export function write({ whole = false } = {}) {
     software: origin.software,
     makers: origin.makers,
     theme: theme(standing()[0]?.host ?? page),
-    lecture: lecture(covered),
+    lecture: lecture(covered, notes),
     question: question ?? '',
+    asks: question ? header().ask : '',
     kind: question ? kind() : '',
     covered,
     terms: covered ? [] : terms(),
@@ -78,9 +82,12 @@ function read() {
 /** The id of the question that covers this page. */
 const asked = () => standing().find(({ name }) => name === 'prediction')?.host.dataset.question ?? '';
 
+/** What Python says of it. */
+const header = () => unpack(standing().find(({ name }) => name === 'prediction').message.slice()).header;
+
 /** Which answers it takes, as a room counts them (server/rooms/votes.py): "bars:8". */
 function kind() {
-  const { kind: name, ...has } = unpack(standing().find((each) => each.name === 'prediction').message.slice()).header;
+  const { kind: name, ...has } = header();
   const sizes = { choice: () => has.choices.length, bars: () => has.labels.length, cells: () => `${has.rows.length}x${has.columns.length}` };
   return name in sizes ? `${name}:${sizes[name]()}` : name;
 }
@@ -178,14 +185,14 @@ function plain(element) {
 const podium = () => standing().find(({ name }) => name === 'podium')?.host.__podium ?? {};
 
 /** The words of the lecture's step, as its strip shows them. */
-function lecture(covered) {
+function lecture(covered, withNotes) {
   const strip = document.querySelector('.st-key-lecture');
   if (!strip) return null;
   const of = (key) => strip.querySelector(`.st-key-${key} ${KINDS.markdown}`);
   const { presenter: told, look = '' } = podium();
   if (!told) return null;
   const { lecture: title, at, count, minutes, notes } = told;
-  const said = { title, at, count, minutes, notes, look, step: covered ? '' : told.title };
+  const said = { title, at, count, minutes, notes: withNotes ? notes : '', look, step: covered ? '' : told.title };
   return { ...said, words: covered || !of('lecture-words') ? '' : cleaned(of('lecture-words')) };
 }
 

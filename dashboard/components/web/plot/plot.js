@@ -16,6 +16,9 @@ import { menu } from '../../attention-lab.shared/takeaway/menu.js';
 
 export default mounting('plot', (root) => new Plot(root.querySelector('.al-plot')));
 
+/** Wait for the fonts that are asked for. Their promise alone waits for the whole document, too. */
+const fonts = () => (document.fonts.status === 'loading' ? document.fonts.ready : null);
+
 class Plot {
   constructor(host) {
     this.host = host;
@@ -83,7 +86,7 @@ class Plot {
     this.drawing = true;
     try {
       while (this.wanted && !this.preview?.holds(this.wanted.figure) && !this.disposed) {
-        const [Plotly] = await Promise.all([loadPlotly(this.wanted.header.plotly), document.fonts.ready]);
+        const [Plotly] = await Promise.all([loadPlotly(this.wanted.header.plotly), fonts()]);
         if (this.disposed || this.stage.clientWidth === 0) break; // in a closed tab: resize() comes back here
         const { header, figure } = this.wanted;
         this.wanted = null;

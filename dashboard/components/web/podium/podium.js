@@ -3,22 +3,17 @@
 // + and − set the size of all letters, which this browser remembers. It tells the presenter's window
 // (server/presenter/presenter.js) what the step is, and takes keys from it.
 
-import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { bring } from '../../attention-lab.shared/kit/bring.js';
+import { isPlain } from '../../attention-lab.shared/kit/keys.js';
+import { mounting, standing } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { isSettled, page } from '../../attention-lab.shared/kit/streamlit_private.js';
+import { isSettled, main } from '../../attention-lab.shared/kit/streamlit_private.js';
 
-const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
 const CHANNEL = 'attention-lab-lecture';
 const ON = ['ArrowRight', 'PageDown'];
 const KEPT = 'attention-lab-letters';
 const [SMALLEST, LARGEST, STEP] = [70, 180, 10]; // of the size of letters, in per cent
-const AIR = 12; // pixels around what is marked
-const SETTLES = 4000; // milliseconds after which a page that was drawn has its heights
-const WAITS = 15000; // milliseconds within which what is marked has come
-
-/** Is it a key by itself, and no letter of a text that is typed? */
-const plain = (event) =>
-  !(event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0].matches?.(TYPING));
+const READ = 400; // milliseconds for which a question, or its answer, has to be seen before a press can be meant for it
 
 export default mounting('podium', (root) => new Podium(root.querySelector('.al-podium')));
 
@@ -26,15 +21,15 @@ class Podium {
   constructor(host) {
     this.host = host;
     this.over = new AbortController();
+    // The pages of a hand-out (sharing/files.js) are given to nobody.
+    this.given = window === window.top;
     document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal, capture: true });
     // After all others: a button that bears B has taken it by then.
     window.addEventListener('keydown', (event) => this.last(event), { signal: this.over.signal });
-    for (const by of ['wheel', 'touchmove', 'pointerdown'])
-      document.addEventListener(by, () => (this.scrolled = true), { signal: this.over.signal, capture: true, passive: true });
+    document.addEventListener('click', (event) => this.clicked(event), { signal: this.over.signal, capture: true });
     // What was covered until one had predicted it (see prediction.js) is shown now.
     document.addEventListener('attention-lab-shown', ({ detail }) => this.answered(detail), { signal: this.over.signal });
-    // The pages of a hand-out (sharing/files.js) are given to nobody.
-    this.channel = window === window.top ? new BroadcastChannel(CHANNEL) : { postMessage() {}, addEventListener() {}, close() {} };
+    this.channel = this.given ? new BroadcastChannel(CHANNEL) : { postMessage() {}, addEventListener() {}, close() {} };
     this.channel.addEventListener('message', ({ data }) => this.heard(data));
     this.letters(0);
     host.__podium = this; // for the document of the page (document/write.js)
@@ -42,12 +37,11 @@ class Podium {
   }
 
   update(message) {
-    const { look, until, step, presenter } = unpack(message.slice()).header;
-    Object.assign(this, { presenter, until });
+    const { look, until, step, presenter, asks, explored } = unpack(message.slice()).header;
+    const moved = step !== this.step || explored !== this.explored; // more controls push what is marked away
+    Object.assign(this, { presenter, until, asks, look, step, explored });
     this.report();
-    if (step === this.step) return;
-    Object.assign(this, { look, step });
-    this.show();
+    if (moved) this.show();
   }
 
   /** Tell the presenter's window where the lecture is; a page that is covered still asks. */
@@ -56,9 +50,12 @@ class Podium {
     this.channel.postMessage({ step: { ...this.presenter, covered: question, verdict: this.host.textContent } });
   }
 
-  heard({ hello, key }) {
+  heard({ hello, key, at }) {
     if (hello && this.presenter) this.report();
-    if (key) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    if (!key) return;
+    this.at = at - performance.timeOrigin; // when it was pressed in that window
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    this.at = undefined;
   }
 
   /** Say beside the words how good a prediction was; `far` is one that needs no look at its own picture. */
@@ -69,29 +66,10 @@ class Podium {
     if (far) this.show();
   }
 
+  /** Bring what the step marks into sight, below its words; where it marks nothing, the page's beginning. */
   show() {
-    this.began = performance.now();
-    this.scrolled = false;
-    this.bring(this.look, this.step);
-  }
-
-  /** Scroll as little as shows the marked element below the words, once it is drawn; not after the reader has scrolled. */
-  bring(look, step) {
-    const main = page();
-    let settled = this.began;
-    const wait = () => {
-      if (this.step !== step || performance.now() - this.began > WAITS || this.scrolled) return;
-      const place = look && document.querySelector(`.st-key-${CSS.escape(look)}`);
-      if (look && (!place?.clientHeight || place.querySelector('[aria-busy=true]'))) return void setTimeout(wait, 100);
-      const words = document.querySelector('.st-key-lecture')?.getBoundingClientRect().bottom ?? 0;
-      const { top, bottom } = place ? place.getBoundingClientRect() : { top: -Infinity, bottom: 0 };
-      const [above, below] = [top - words - AIR, bottom - innerHeight + AIR];
-      const by = above < 0 || above < below ? above : Math.max(below, 0);
-      main.scrollBy({ top: Math.max(by, -main.scrollTop), behavior: 'instant' });
-      if (!isSettled()) settled = performance.now();
-      if (performance.now() - settled < SETTLES) setTimeout(wait, 200); // what stands above it may still grow
-    };
-    setTimeout(wait, 300); // the page of the step before may still stand
+    const { step, look } = this;
+    bring(() => (this.step !== step ? null : look ? document.querySelector(`.st-key-${CSS.escape(look)}`) : main()));
   }
 
   key(event) {
@@ -100,12 +78,10 @@ class Podium {
       event.stopImmediatePropagation();
       return this.light();
     }
-    if (!plain(event)) return;
-    const path = event.composedPath();
-    if (ON.includes(event.key) && isCovered() && !path.some((each) => each.matches?.('.al-prediction'))) {
-      document.dispatchEvent(new Event('attention-lab-show')); // first the answer, then the next step
-      event.preventDefault();
-      return event.stopImmediatePropagation();
+    if (!isPlain(event)) return;
+    if (ON.includes(event.key)) {
+      if (this.stops(this.at ?? event.timeStamp)) take(event);
+      return;
     }
     const home = document.querySelector('.st-key-lecture-return button');
     if (event.key === '.') this.darken();
@@ -113,12 +89,31 @@ class Podium {
     else if (event.key === '+') this.letters(STEP);
     else if (event.key === '-' || event.key === '−') this.letters(-STEP);
     else return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
+    take(event);
+  }
+
+  /** A click on Next is what its key is. */
+  clicked(event) {
+    const next = event.composedPath().some((each) => each.matches?.('.st-key-lecture-next'));
+    if (next && this.given && this.stops(event.timeStamp)) take(event);
+  }
+
+  /**
+   * Does what was pressed then to go on stay at this step? At its question it shows the answer. It does nothing before one
+   * can have read the question, and then the answer: it was meant for what stood there before.
+   */
+  stops(pressed) {
+    const questions = standing().flatMap(({ name, host }) => (name === 'prediction' ? [host.__prediction] : []));
+    const question = questions.find(({ asked }) => asked?.of === this.step); // that of the step before may still stand
+    if (!question) return this.asks && !(isSettled() && !questions.length); // one that cannot be had is not asked
+    if (pressed < question.since + READ) return true;
+    if (question.shown) return false;
+    document.dispatchEvent(new Event('attention-lab-show'));
+    return true;
   }
 
   last(event) {
-    if (plain(event) && !event.defaultPrevented && event.key.toUpperCase() === 'B') this.darken();
+    if (isPlain(event) && !event.defaultPrevented && event.key.toUpperCase() === 'B') this.darken();
   }
 
   darken() {
@@ -142,6 +137,7 @@ class Podium {
     const size = Math.min(LARGEST, Math.max(SMALLEST, kept + by));
     if (by) localStorage.setItem(KEPT, String(size));
     document.documentElement.style.fontSize = size === 100 ? '' : `${size}%`;
+    if (by) this.show();
   }
 
   dispose() {
@@ -151,6 +147,12 @@ class Podium {
     this.light();
     document.documentElement.style.fontSize = ''; // the lecture is over
   }
+}
+
+/** Let nothing else hear of an event. */
+function take(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
 }
 
 const isCovered = () => document.querySelector('.st-key-prediction') !== null && !('predicted' in document.documentElement.dataset);

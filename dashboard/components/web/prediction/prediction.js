@@ -9,12 +9,13 @@ import { element } from '../../attention-lab.shared/prediction/element.js';
 import { Choice, Amount, Words } from '../../attention-lab.shared/prediction/fields.js';
 import { here, predictions, sent } from '../../attention-lab.shared/prediction/memory.js';
 
-const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
+export const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
 const SENT = 'attention-lab-sent'; // its answer: that it is counted, or a sentence why not
 const SHOWN = 'attention-lab-shown'; // what is told to a lecture's strip (podium.js): the verdict, and whether to go on
 const DRAWN = ['bars', 'cells']; // the answer is laid over these, here
 const SEEN = { seen: true }; // kept in place of a prediction by whoever looks without one
+const PAINTED = 1000; // milliseconds after which a window that paints nothing, because it is hidden, is taken for painted
 
 export default mounting('prediction', (root) => new Prediction(root.querySelector('.al-prediction')));
 
@@ -22,6 +23,7 @@ class Prediction {
   constructor(host) {
     this.host = host;
     this.message = null;
+    host.__prediction = this; // for the keys of a lecture (podium.js)
     this.over = new AbortController();
     // A lecturer's key goes on: the answer is shown before the next step.
     document.addEventListener('attention-lab-show', () => this.shown || this.commit(SEEN), { signal: this.over.signal });
@@ -50,6 +52,7 @@ class Prediction {
   /** The question with what one answers it by, nothing predicted yet. */
   ask() {
     this.lift(false);
+    this.changed();
     const title = element('h2', { id: 'question', textContent: this.asked.ask });
     this.field = new KINDS[this.asked.kind](this.asked, () => (this.see.disabled = !this.field.value));
     const words = this.withheld ? 'Send the prediction' : 'Show the answer';
@@ -112,9 +115,21 @@ class Prediction {
       this.host.querySelector('input, textarea, [tabindex]')?.focus();
     });
     this.ways.replaceChildren(again);
+    this.changed();
     this.shown = true;
     this.lift();
     this.poll(this.votes);
+  }
+
+  /** Note since when one can see what stands here now, the question or its answer; it is painted first. */
+  changed() {
+    this.since = Infinity;
+    const change = (this.change = {});
+    const painted = () => {
+      if (this.change === change) this.since = Math.min(this.since, performance.now());
+    };
+    requestAnimationFrame(() => setTimeout(painted));
+    setTimeout(painted, PAINTED);
   }
 
   /** The style that covers the page asks for this mark (dashboard/frame/guided/prediction.py). */

@@ -3,25 +3,30 @@
 //
 // While the page is being drawn a press waits. A rerun that begins in the midst of another may name a place on the page
 // that the browser has just taken away, and then nothing is shown any more ("Bad delta path", Streamlit 1.67).
+//
+// Python may say how many presses count at most before it has answered them: what comes after these was pressed while
+// something else stood on the screen.
 
+import { isPlain } from '../../attention-lab.shared/kit/keys.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
-import { isRerunning, onReconnect } from '../../attention-lab.shared/kit/streamlit_private.js';
-
-const TYPING = 'input, textarea, select, [contenteditable]:not([contenteditable=false])';
-// What the arrow keys move by itself, where it has the focus.
-const MOVED = '[role=slider], [role=radio], [role=tab], [role=menuitem], [role=option], [role=combobox], [role=grid], canvas';
+import { isRerunning, onReconnect, placeOf } from '../../attention-lab.shared/kit/streamlit_private.js';
 
 const BEGINS = 150; // milliseconds in which what was told has begun to be answered
 const PATIENCE = 2000; // milliseconds for which a press waits at most: a page may measure for longer
 
-export default mounting('presses', (root) => new Presses(root.querySelector('button')));
+export default mounting('presses', (root) => {
+  placeOf(root)?.classList.add('al-presses'); // a step of a lecture may leave it out (frame/guided/lecture.py)
+  return new Presses(root.querySelector('button'));
+});
 
 class Presses {
   constructor(host) {
     this.host = host;
     this.since = Date.now(); // another place counts anew
     this.count = 0;
+    this.told = 0; // how many of them Python has been told of
+    this.limit = Infinity; // the count at which presses begin to be lost
     this.keys = [];
     this.begins = 0; // until when what was told last has not begun to be answered
     this.waiting = undefined; // the timer of a press that waits
@@ -33,8 +38,10 @@ class Presses {
   }
 
   update(message, _, tell) {
-    const { icon, label, letter, keys, help, disabled, primary } = unpack(message.slice()).header;
+    const { icon, label, letter, keys, help, disabled, primary, most, answered } = unpack(message.slice()).header;
     this.tell = tell;
+    // A session that has begun anew has answered none of those that the one before was told.
+    this.limit = most === null ? Infinity : most + (answered?.since === this.since ? answered.count : this.told);
     this.host.disabled = disabled;
     this.host.style.visibility = '';
     this.host.className = primary ? 'primary' : '';
@@ -48,16 +55,16 @@ class Presses {
   }
 
   key(event) {
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     const key = event.key.toUpperCase();
-    if (!plain || event.defaultPrevented || !this.keys.includes(key)) return;
-    if (event.composedPath()[0].matches?.(key.length === 1 ? TYPING : `${TYPING}, ${MOVED}`)) return;
+    if (event.defaultPrevented || !this.keys.includes(key) || !isPlain(event)) return;
     if (this.host.disabled && key.length > 1) return;
+    if (!this.host.checkVisibility()) return; // a step of a lecture shows no button that bears this key
     event.preventDefault(); // the page does not scroll, and in a lecture the screen stays
     if (!this.host.disabled) this.press();
   }
 
   press() {
+    if (this.count >= this.limit) return;
     this.count += 1;
     if (this.waiting === undefined) this.hand(performance.now());
   }
@@ -72,6 +79,7 @@ class Presses {
     }
     this.waiting = undefined;
     this.begins = now + BEGINS;
+    this.told = this.count;
     this.tell('presses', { since: this.since, count: this.count });
   }
 

@@ -1,23 +1,23 @@
 // Hand-outs: the present view, or every step of a lecture, as one file.
 
 import { handOut } from '../document/hand_out.js';
-import { isReady, write } from '../document/write.js';
+import { isWhole, write } from '../document/write.js';
 import { root } from '../kit/root.js';
 
-const PATIENCE = 60_000; // ms for a page to stand still
+const PATIENCE = 120_000; // ms for a page to stand still, all measured
 const LOOKS = 100; // ms between two looks at it
 const STILL = 400; // ms for which it has to stand still: what a page measures comes in parts, and its terms are found last
 const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
 
-/** The present view with one's own `notes`, a text. Returns {text, name}. */
-export async function viewFile(_, notes, say) {
+/** The present view with one's own `notes`, a text, and the `presenters`, if they are wanted. Returns {text, name}. */
+export async function viewFile(_, { notes, presenters }, say) {
   say('Writing …');
-  const document_ = { ...(await still(() => isReady() && write({ whole: true }), Boolean)), notes };
+  const document_ = { ...(await still(() => isWhole() && write({ whole: true, notes: presenters }), Boolean)), notes };
   return { text: await handOut(await template(), document_.title, [document_]), name: stem(document_.title) };
 }
 
 /** The lecture `given`: {name, title, steps}, the links of its steps. A page of its own, out of sight, walks through it. */
-export async function lectureFile(given, notes, say) {
+export async function lectureFile(given, { notes, presenters }, say) {
   const frame = document.createElement('iframe');
   Object.assign(frame, { src: `${root}${given.steps[0]}`, width: WIDTH, height: HEIGHT, tabIndex: -1, title: 'The pages of the hand-out' });
   frame.setAttribute('aria-hidden', 'true');
@@ -28,7 +28,7 @@ export async function lectureFile(given, notes, say) {
     const page = () => frame.contentWindow?.__writing;
     for (let step = 1; step <= given.steps.length; step++) {
       say(`Writing step ${step} of ${given.steps.length} …`);
-      const now = () => page()?.isReady() && page().write({ whole: true });
+      const now = () => page()?.isWhole() && page().write({ whole: true, notes: presenters });
       documents.push(await still(now, (written) => written?.lecture?.at === step));
       if (step < given.steps.length) button(frame.contentDocument, 'lecture-next').click();
     }

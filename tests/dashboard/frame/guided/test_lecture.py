@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import streamlit as st
 
+from dashboard.components.payload import unpack
 from dashboard.frame.guided import reaching
 from dashboard.frame.guided.lecture import _filled, style
+from dashboard.lectures import shelf
 from dashboard.lectures.lecture import read
 from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
 from dashboard.view.pages import PAGES
 from tests.kit.pages import link, open_page
+
+ABOUT = "---\ntitle: x\nminutes: 1\nlanguage: en\naudience: x\n---\n"
 
 
 def strip(app) -> str:
@@ -94,6 +99,8 @@ def test_only_the_controls_of_a_step_stay() -> None:
     assert re.search(r'\[class\*="st-key-control-"\]:not\(\.st-key-control-head\) \{ display: none; \}', rules)
     assert "stSidebar" in rules
     assert "stSidebar" not in style("", ("sidebar",))
+    assert "stButton" in style("", ())
+    assert "stButton" not in rules  # who may change something may also press what changes it
 
 
 def test_a_page_ends_where_its_step_does_until_one_explores() -> None:
@@ -106,7 +113,28 @@ def test_a_page_ends_where_its_step_does_until_one_explores() -> None:
 
 
 def test_notes_say_their_numbers() -> None:
-    about = "---\ntitle: x\nminutes: 1\nlanguage: en\naudience: x\n---\n"
-    (step,) = read("x", f"{about}## A\nview: heads?run=reverse\n\nB.\n\n> It has {{{{ heads }}}}.\n").steps
+    (step,) = read("x", f"{ABOUT}## A\nview: heads?run=reverse\n\nB.\n\n> It has {{{{ heads }}}}.\n").steps
     assert _filled(step, ViewValues(step.view)) == ("B.", "It has 4.")
     assert _filled(step, None) == ("B.", "It has –.")
+
+
+def test_the_presenter_is_told_what_the_next_step_asks_with_its_numbers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    asks = "ask: Of {{ heads }} heads?\nnumber: layers"
+    (tmp_path / "mine.md").write_text(
+        f"{ABOUT}## A\nview: heads?run=reverse\n\nB.\n\n## C\nview: heads\n{asks}\n\nD.\n"
+    )
+    monkeypatch.setattr(shelf, "OWN", str(tmp_path))
+    app = open_page("heads", run="reverse", lecture="mine")
+    told = next(unpack(each.proto.bytes)[0] for each in app.get("bidi_component") if "podium" in each.proto.id)
+    assert told["presenter"]["next"] == "C. It asks: Of 4 heads?"
+
+
+def test_no_page_binds_a_key_of_the_lecturer() -> None:
+    """R and C are Streamlit's, and R the lecture's; B is a page's where a page has it (web/podium)."""
+    bound = re.compile(r"""\b(?:shortcut|letter)=["'](.)["']|^LETTER = ["'](.)["']""", re.MULTILINE)
+    sources = [*Path("dashboard").rglob("*.py")]
+    found = {key for path in sources for pair in bound.findall(path.read_text()) for key in pair if key}
+    assert {"T", "B", "F"} <= found
+    assert found.isdisjoint({"R", "C", "Q", ".", "+", "-"})
