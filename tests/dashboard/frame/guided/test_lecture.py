@@ -66,7 +66,8 @@ def test_another_page_keeps_the_way_home_and_no_late_request_undoes_it(monkeypat
 
 def test_presses_count_from_the_step_that_the_press_before_has_led_to_though_it_was_not_drawn_yet() -> None:
     app = open_page("heads", run="reverse", lecture="attention", lecture_step="4")
-    app.session_state.settings = app.session_state.settings.with_(lecture_step=3)  # its run was stopped before the strip
+    # What was answered and not drawn yet: its run was stopped before the strip.
+    app.session_state.settings = app.session_state.settings.with_(lecture_step=3)
     app = press_counted(app, "lecture-back", times=2)
     assert app.session_state.settings.lecture_step == 1
 
