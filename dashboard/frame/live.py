@@ -22,6 +22,7 @@ from dashboard.parts.redrawing import redraw_on_news
 from dashboard.parts.text import newest, whole
 from dashboard.parts.widgets import barred
 from dashboard.server import background
+from dashboard.server.deadlines import deadlines
 from dashboard.view import clicks, permission, session, training
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
@@ -49,24 +50,20 @@ def panel() -> None:
         if run.state.live:
             redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
-    longest = _longest() if session.started() == run.name else None
-    ends = None if longest is None else st.session_state.watched_since + longest
     with st.container(border=True, key="training"):
         bring(f"{run.name} {st.session_state.watched_since}", "training", growing=run.state.live)
-        redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run, ends))
+        redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run))
 
 
 @dataclass(frozen=True)
 class _News:
-    """How far a training is; whether its time in a lecture is over, and that in which its film may still come."""
+    """How far a training is, and whether the time is over in which its film may still come."""
 
     run: Run
-    ends: float | None
-    """When it is, by time.monotonic."""
 
     def __call__(self) -> tuple[object, ...]:
         late = time.time() - self.run.state.heartbeat >= AFTERWARDS and not self.run.state.live
-        return Training(self.run)(), late, self.ends is not None and time.monotonic() > self.ends
+        return Training(self.run)(), late
 
 
 def _of_another(name: str) -> None:
@@ -92,9 +89,9 @@ def _watch(name: str) -> None:
     own = session.started() == name
     state, metrics = run.state, run.metrics()
     longest = _longest() if own else None
-    if longest is not None:
-        _cut_off(run, state, longest)
-    cut = _seconds_of_cut(name)
+    if own:
+        deadlines.set(run, st.session_state.watched_since, longest)
+    cut = own and deadlines.seconds_of_cut(run)
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, and give the sidebar its Train button back.
         st.session_state.taken_over = name
@@ -122,25 +119,6 @@ def _longest() -> int | None:
     view = session.settings()
     lecture = lectures().files.get(view.lecture) if view.lecture and not view.exploring else None
     return None if lecture is None else lecture.training
-
-
-def _cut_off(run: Run, state: State, longest: int) -> None:
-    """End a training that takes longer, waiting for its turn included; not one whose steps somebody takes by hand."""
-    control = run.control
-    at_full_speed = control.pace is None and control.pause_at is None
-    if (
-        state.status in ("queued", "running")
-        and at_full_speed
-        and time.monotonic() - st.session_state.watched_since > longest
-    ):
-        st.session_state.cut_off = run.name, longest
-        training.end(run)
-
-
-def _seconds_of_cut(name: str) -> int | None:
-    """After how many seconds a lecture stopped this training; None if none did."""
-    cut, seconds = st.session_state.get("cut_off", ("", 0))
-    return seconds if cut == name else None
 
 
 def _interval(run: Run) -> float | None:
@@ -254,9 +232,9 @@ def _has_result(run: Run, state: State) -> bool:
 def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> str:
     most = run.config.training.max_steps
     last = metrics[-1] if metrics else {"step": 0, "seconds": 0.0}
-    name, reason, cut = plain(run.name), plain(state.reason or state.status), _seconds_of_cut(run.name)
+    name, reason, cut = plain(run.name), plain(state.reason or state.status), deadlines.seconds_of_cut(run)
     if cut:
-        reason = f"stopped at step {state.step}, because this lecture gives a training {cut} s"
+        reason = f"stopped at step {state.step}, because {'this' if own else 'its'} lecture gives a training {cut} s"
     if state.status == "queued":
         return f"**{name}** {_what_it_waits_for(run)} …"
     if state.status == "measuring":

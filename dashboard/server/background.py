@@ -63,6 +63,14 @@ def drawing() -> Iterator[None]:
             del busy[thread]
 
 
+def end(run: runs.Run) -> None:
+    """End a training, or take it out of the queue. Raises OSError."""
+    if not pool.withdraw(run):
+        run.request_stop()
+        if run.state.status == "paused" and not run.waiting:
+            run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+
+
 def torch() -> Any:
     """PyTorch once it is wholly imported, else None: nobody waits here for a thread that is in the midst of it."""
     found = sys.modules.get("torch")

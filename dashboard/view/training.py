@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.models import menu as model_menu
 from dashboard.server import background
+from dashboard.server.deadlines import deadlines
 from dashboard.view import permission
 from dashboard.view.clicks import once, touch
 from dashboard.view.link import FIELDS
@@ -205,18 +206,10 @@ def resume(run: Run) -> None:
 def stop(run: Run) -> None:
     """End a training, or take it out of the queue."""
     touch()
-    end(run)
-
-
-def end(run: Run) -> None:
-    """The same where nobody clicked."""
     if permission.to_change(run):
         return
     try:
-        if not background.pool.withdraw(run):
-            run.request_stop()
-            if run.state.status == "paused" and not run.waiting:
-                run.set_state("stopped", run.state.step, f"stopped by hand at step {run.state.step}")
+        background.end(run)
     except OSError as error:
         notice(f"{run.name} was not stopped: {reason(error)}.")
 
@@ -246,8 +239,8 @@ def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
 def watch(run: Run) -> None:
     """Show this run's training from now on."""
     st.session_state.watched, st.session_state.watched_since = run.name, time.monotonic()
-    for name in ("taken_over", "cut_off"):
-        st.session_state.pop(name, None)
+    st.session_state.pop("taken_over", None)
+    deadlines.begin(run)
 
 
 def watched() -> Run | None:

@@ -97,9 +97,18 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     """Back and on, away from the step and home again."""
     count = len(lecture.steps)
 
+    def back(presses: int) -> None:
+        # From where the lecture is by now: the press before may have been answered, and its step not drawn yet.
+        go(lecture, max(session.settings().lecture_step - presses, 1))
+
+    def on(presses: int) -> None:
+        now = min(session.settings().lecture_step, count)
+        unread = now != at and lecture.steps[now - 1].question is not None
+        go(lecture, now if unread else lecture.after(now, presses))
+
     counted_button(
         "Back",
-        lambda presses: go(lecture, max(at - presses, 1)),
+        back,
         key="lecture-back",
         letter="←",
         keys=("ArrowLeft", "PageUp"),
@@ -108,7 +117,7 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     )
     counted_button(
         "Next",
-        lambda presses: go(lecture, lecture.after(at, presses)),
+        on,
         key="lecture-next",
         letter="→",
         keys=("ArrowRight", "PageDown"),

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -412,6 +413,32 @@ def test_a_lecture_cuts_a_training_off_and_plays_the_film_of_its_own_model(
     assert link(app)["run"] == "reverse"  # and not the one that was cut off
     film = Film.load(ROOT / "checkpoints" / "reverse" / "film.npz")
     assert staged(app)["accuracySteps"] == film.steps.tolist()
+
+
+def test_a_lecture_cuts_a_training_off_though_nobody_looks_at_its_page(
+    lecture: dict[str, str], handed: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a hidden tab, which asks for nothing; the clock is this test's."""
+    timer = MagicMock()
+    monkeypatch.setattr("dashboard.server.deadlines.Timer", timer)
+    app = press(open_page("overview", **lecture), "Train")
+    (run,) = handed
+    longest = lectures().files["attention"].training
+    with lock.hold(run.folder):
+        run.set_state("running", 12)
+        app.run()
+        timer.assert_called_once()
+        seconds, ring, what = timer.call_args.args
+        assert 0 < seconds <= longest
+        run.ask(pace=1.0)
+        ring(*what)
+        assert not run.control.stop, "it has a pace of its own"
+        run.ask(pace=None)
+        ring(*what)
+        assert run.control.stop
+        run.set_state("stopped", 14, "stopped by hand at step 14")
+    app.run()
+    assert f"stopped at step 14, because this lecture gives a training {longest} s" in said(app)
 
 
 @pytest.mark.daily(2)
