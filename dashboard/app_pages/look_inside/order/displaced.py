@@ -114,9 +114,14 @@ def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
 
 
 def without(yard: Yardstick) -> str:
-    """What the model loses without its positions, in a sentence."""
+    """What the model loses without its positions, in a sentence; of an encoding that cannot be moved that it cannot."""
+    from transformer.edits import EditError
+
     yard = yard.quick()
-    return yard.change_of_mean("Without positions", yard.measured(), yard.measured(edits_of(REMOVE)))
+    try:
+        return yard.change_of_mean("Without positions", yard.measured(), yard.measured(edits_of(REMOVE)))
+    except EditError as error:
+        return sentence(str(error))
 
 
 def edits_of(text: str) -> tuple[Edit, ...]:
@@ -199,8 +204,8 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = (
-        " A learned table ends at its last position, so what is shifted past one end comes in at the other."
-        if moved == TURN
+        " Its table ends at its last position, so what is shifted past one end comes in at the other."
+        if moved == TURN and np.isfinite(values).any()
         else ""
     )
     st.caption(f"{words}{ends}{yard.over()} Click a bar to see it by {yard.by}.")
