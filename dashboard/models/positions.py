@@ -23,8 +23,8 @@ def table(model: Model, name: str) -> Table:
 
 
 @cached(32)
-def bias(model: Model, name: str) -> Bias:
-    """What a model's encoding, or another one of the same sizes, adds to the scores of each head."""
+def bias(model: Model, name: str) -> Bias | None:
+    """What a model's encoding, or another one of the same sizes, adds to the scores of each head, if it does."""
     from transformer.analysis.encodings import bias_of
 
     return bias_of(model.transformer(), name)

@@ -61,12 +61,11 @@ class Bias:
     """As of a table."""
 
 
-def bias_of(model: Transformer, name: str) -> Bias:
-    """The bias of a model's encoding, or of another one of the same sizes, as in `table_of`. Needs one that has it."""
+def bias_of(model: Transformer, name: str) -> Bias | None:
+    """The bias of a model's encoding, or of another one of the same sizes, as in `table_of`; None of one without."""
     encoding = _encoding(model, name)
     values = encoding.bias(model.n_ctx, model.n_ctx)
-    assert values is not None
-    return Bias(values.detach().cpu().numpy(), _note(model, encoding))
+    return None if values is None else Bias(values.detach().cpu().numpy(), _note(model, encoding))
 
 
 def _note(model: Transformer, encoding: PositionalEncoding) -> str:

@@ -24,6 +24,7 @@ from transformer.analysis.assumptions import attention_of, require_residual, tol
 from transformer.analysis.findings import Head
 from transformer.analysis.stream.sublayers import map_after, map_before
 from transformer.model import Transformer
+from transformer.positions import Told
 
 
 @dataclass(frozen=True)

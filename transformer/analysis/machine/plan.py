@@ -160,9 +160,9 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
             )
         elif config.encoding.learned:
             told = f"{config.encoding.title} positions: read in every block"
-            own: dict[str, Any] = {"parameters": position_parameters(config, size), "weights": ("positions.",)}
+            own, row = position_parameters(config, size), way.row - 1
             plan.boxes[-1] = replace(plan.boxes[-1], slot=(0, 2))
-            plan.put(Box(f"{stack}.told", "told", told, (), way.row - 1, lane, (1, 2), **own))
+            plan.put(Box(f"{stack}.told", "told", told, (own,), row, lane, (1, 2), own, ("positions.",)))
         for layer in range(config.n_layers):
             at = way.put(
                 f"{stack}.{layer}",

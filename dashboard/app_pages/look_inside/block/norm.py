@@ -257,10 +257,9 @@ def _depth(model: Model) -> None:
         figure = coloured(layer_lines, lines, across="layer", up="gradient norm", powers=True)
         plot(figure, key="norm-gradients", alt=f"{said}.", height=290, makers=makers)
         much = float(found["post", depth][-1] / found["pre", depth][-1])
-        warm = (
-            f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm. Xiong et al. "
-            "(2020) give this, for LayerNorm, as the reason why post-norm needs a warm-up."
-        )
+        warm = f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm."
+        if not model.config.model.other_norm:
+            warm += " Xiong et al. (2020) give this as the reason why post-norm needs a warm-up."
         st.caption(f"{said}.{warm if much > LARGER else ''}")
     with right:
         lines = [Line(NORMS[norm], np.array(ratios[norm])) for norm in NORMS]

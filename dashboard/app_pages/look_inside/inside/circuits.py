@@ -169,7 +169,9 @@ def caveat(config: ModelConfig, layer: int) -> str:
         parts = ["centring"] * kind.centres + ["gain"] * (kind.gains != "none")
         said += f" The division in {name} is left out too, so compare the numbers with each other, not with scores."
         if config.norm == "post" and parts:
-            said += f" Kept on that path: {' and '.join(parts)} of each {name}."
+            several = len(parts) > 1
+            kept = capital(" and ".join(parts)) if several else f"The {parts[0]}"
+            said += f" {kept} of each {name} on that path {'are' if several else 'is'} kept."
     if layer:
         said += f" Layers before layer {layer} also write into the stream. What this head reads of them is not shown."
     return f"{said} (Elhage et al., 2021.)"

@@ -65,6 +65,8 @@ def code(inside: Inside, stage: str) -> tuple[str, str]:
 def formula(inside: Inside, stage: str) -> str:
     """LaTeX; an encoding may turn what is projected, and without residual connections nothing is added to x."""
     plain = STAGES[stage].formula
+    if stage == "bias" and inside.bias_formula:
+        return inside.bias_formula
     if stage == "add" and not inside.residual:
         return plain.replace("x + ", "")
     if inside.rotated and stage in ("query", "keys"):
@@ -293,7 +295,7 @@ STAGES = {
     "scale": Stage(
         "Scale", "÷ √d", r"s_j = \frac{q \cdot k_j}{\sqrt{d_{\text{head}}}}", (FORMULA, "math.sqrt("), _scale
     ),
-    "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j - m_h\,|\text{distance}|", (FORMULA, "scores + trace"), _bias),
+    "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j + b_j", (FORMULA, "scores + trace"), _bias),
     "mask": Stage(
         "Mask",
         "mask",

@@ -21,6 +21,7 @@ SAME = 1e-6
 def added(model: Model, name: str) -> str:
     """What a head adds to its scores, query by key. Returns the page's headline."""
     found = models_positions.bias(model, name)
+    assert found is not None
     heads, longest, _ = found.values.shape
     first, second = st.columns(2, gap="large")
     with first:
