@@ -160,9 +160,8 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
             )
         elif config.encoding.learned:
             told = f"{config.encoding.title} positions: read in every block"
-            own, row = position_parameters(config, size), way.row - 1
-            plan.boxes[-1] = replace(plan.boxes[-1], slot=(0, 2))
-            plan.put(Box(f"{stack}.told", "told", told, (own,), row, lane, (1, 2), own, ("positions.",)))
+            own = position_parameters(config, size)
+            way.put(f"{stack}.told", "told", told, (own,), parameters=own, weights=("positions.",))
         for layer in range(config.n_layers):
             at = way.put(
                 f"{stack}.{layer}",

@@ -114,14 +114,9 @@ def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
 
 
 def without(yard: Yardstick) -> str:
-    """What the model loses without its positions, in a sentence; of an encoding that cannot be moved that it cannot."""
-    from transformer.edits import EditError
-
+    """What the model loses without its positions, in a sentence."""
     yard = yard.quick()
-    try:
-        return yard.change_of_mean("Without positions", yard.measured(), yard.measured(edits_of(REMOVE)))
-    except EditError as error:
-        return sentence(str(error))
+    return yard.change_of_mean("Without positions", yard.measured(), yard.measured(edits_of(REMOVE)))
 
 
 def edits_of(text: str) -> tuple[Edit, ...]:
@@ -205,7 +200,7 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = (
         " Its table ends at its last position, so what is shifted past one end comes in at the other."
-        if moved == TURN and np.isfinite(values).any()
+        if moved == TURN
         else ""
     )
     st.caption(f"{words}{ends}{yard.over()} Click a bar to see it by {yard.by}.")

@@ -27,6 +27,8 @@ model = session.chosen()
 task, question = model.task, session.question(model)
 yard = yardstick(model, len(question) if len(question) in task.lengths else task.length)
 encoding = model.config.model.encoding
+own = capital(plain(encoding.title))
+movable = encoding.told != "nowhere" and model.transformer().positions.movable
 heads, shares, fault = list[Head](), None, ""
 try:
     heads = list(splittable(model.transformer()))
@@ -153,10 +155,11 @@ def without_terms() -> None:
         st.title("This model has no positional encoding, so there is nothing to take apart or to move.", anchor=False)
         st.info("It knows the order of tokens only from its mask. Choose a model with a positional encoding.")
         return
-    st.title(displaced.without(yard), anchor=False)
+    fixed = f"{own} positions cannot be moved: each head {encoding.does}."
+    st.title(displaced.without(yard) if movable else fixed, anchor=False)
     st.info(
         fault
-        or f"{capital(plain(encoding.title))} positions are not added to the tokens: each head {encoding.does}. Each "
+        or f"{own} positions are not added to the tokens: each head {encoding.does}. Each "
         "score mixes content and position in one product, so there are no four terms to show."
     )
 
@@ -167,7 +170,9 @@ else:
     without_terms()
 if encoding.told != "nowhere":
     st.header("With other positions", anchor=False)
-    if session.first_look():
+    if not movable:
+        st.info(f"{own} positions do not say what a token is told that stands elsewhere, so none is moved here.")
+    elif session.first_look():
         waiting.hourglass("Measuring it with other positions …")
     else:
         displaced.interventions(yard)
