@@ -182,7 +182,11 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> tuple[Network,
         )
     layer = 12 * shape.d_model if shape.recurrent else 4 * shape.d_model + 2 * shape.d_ff
     task = config.build_task()
-    vectors = shape.n_layers * layer + task.d_vocab + (task.n_ctx if shape.positions == "learned" else 0)
+    vectors = (
+        shape.n_layers * layer
+        + task.d_vocab
+        + (task.n_ctx if shape.encoding.learned and shape.encoding.told == "vectors" else 0)
+    )
     if sum(w.numel() for w in weights.values()) < shape.d_model * vectors:
         raise misfit
     model = build(config)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from transformer import masks
 from transformer.foundation.checks import ConfigError, check_types, require, within
 from transformer.foundation.foreign import quoted, shortened
-from transformer.foundation.registry import folder_names
 from transformer.norms import NORMS, Norm
+from transformer.positions import ENCODINGS, Described, described
 
 if TYPE_CHECKING:
     from transformer.tasks import Task
@@ -24,11 +23,9 @@ Architecture = Literal["decoder", "encoder", "encoder-decoder", "gru"]
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 ATTENTIONS = ("none", "uniform", "dot", "scaled-dot", "additive")
 """How a GRU's decoder may look back at its encoder."""
-POSITIONS: tuple[str, ...] = folder_names(Path(__file__).parent / "positions")
-NORM_KINDS = NORMS.names()
 MAX_TOKENS, MAX_WIDTH, MAX_LAYERS = 4096, 4096, 48
 MAX_PENALTIES = 2**26
-"""Numbers in ALiBi's table, one for each head and pair of positions; as float32 they take 256 MiB."""
+"""Numbers in the table of a bias on scores, one for each head and pair of positions; as float32 they take 256 MiB."""
 PROBE_SEQUENCES = 512
 """Fresh sequences behind each accuracy that is measured while training."""
 TEXT = "text"
@@ -124,21 +121,20 @@ class ModelConfig:
             f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})",
         )
         require(
-            self.positions in POSITIONS,
-            f"positions must be one of {', '.join(POSITIONS)}, not {quoted(self.positions)}",
+            self.positions in ENCODINGS,
+            f"positions must be one of {', '.join(ENCODINGS.names())}, not {quoted(self.positions)}",
         )
-        require(
-            self.recurrent or self.positions != "rotary" or self.d_head % 2 == 0,
-            f"rotary positions turn pairs of dimensions, so d_model / n_heads must be even, not {self.d_head}",
-        )
-        require(
-            self.recurrent or self.positions != "sinusoidal" or self.d_model % 2 == 0,
-            f"sinusoidal positions pair sines with cosines, so d_model must be even, not {self.d_model}",
-        )
+        if not self.recurrent and (paired := self.encoding.pairs):
+            width = self.d_model if paired == "d_model" else self.d_head
+            name = "d_model" if paired == "d_model" else "d_model / n_heads"
+            require(
+                width % 2 == 0,
+                f"{self.encoding.title} {self.encoding.pairing}, so {name} must be even, not {width}",
+            )
         require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {quoted(self.norm)}")
         require(
-            self.norm_kind in NORM_KINDS,
-            f"norm_kind must be one of {', '.join(NORM_KINDS)}, not {quoted(self.norm_kind)}",
+            self.norm_kind in NORMS,
+            f"norm_kind must be one of {', '.join(NORMS.names())}, not {quoted(self.norm_kind)}",
         )
         require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
         within("query_key_gain", self.query_key_gain, 0, 100)
@@ -160,6 +156,11 @@ class ModelConfig:
     def recurrent(self) -> bool:
         """Is it no transformer, but a network that reads one token after the other?"""
         return self.architecture == "gru"
+
+    @property
+    def encoding(self) -> type[Described]:
+        """What its positional encoding says of itself."""
+        return described(self.positions)
 
     @property
     def kind_of_norm(self) -> Norm:
@@ -307,19 +308,19 @@ class RunConfig:
             f"{self.task.length} has {task.n_ctx}",
         )
         within("the tokens of a sequence", task.n_ctx, 1, MAX_TOKENS)
-        penalties = model.n_heads * task.n_ctx**2 if model.positions == "alibi" else 0
+        biases = model.n_heads * task.n_ctx**2 if model.encoding.told == "bias" else 0
         require(
-            penalties <= MAX_PENALTIES,
-            f"alibi keeps a number for each head and pair of positions; {model.n_heads} heads and {task.n_ctx:,} "
-            f"positions take {penalties:,}, and at most {MAX_PENALTIES:,} are kept",
+            biases <= MAX_PENALTIES,
+            f"{model.encoding.title} positions give each head and pair of positions a number; {model.n_heads} heads "
+            f"and {task.n_ctx:,} positions take {biases:,}, and at most {MAX_PENALTIES:,} are kept",
         )
         lawful = {"text": "", "split": "words", "min_count": 5}
         meaningless = lawful if task.lawful else {"min_length": None, "symbols": 10}
         object.__setattr__(self, "task", dataclasses.replace(self.task, **meaningless))
         model, training = dataclasses.replace(model, mask=str(mask)), self.training
         if training.decay_after is None:
-            # Neighbouring sinusoids look alike, and a GRU's places too: to tell them apart for good takes small steps.
-            decay = 40 if model.positions == "sinusoidal" else 150 if model.recurrent else 0
+            # A GRU's neighbouring places look alike, as sinusoids do: to tell them apart for good takes small steps.
+            decay = 150 if model.recurrent else model.encoding.decay_after
             decay = 1 if training.decay == "linear" else decay
             training = dataclasses.replace(training, decay_after=decay)
         if not model.recurrent:

@@ -152,17 +152,20 @@ def build(config: RunConfig) -> Network:
 def stretched(model: Transformer, n_ctx: int) -> Transformer:
     """The same weights in a model for up to `n_ctx` tokens, more or fewer than it was trained on.
 
-    Raises ValueError with a sentence where that cannot be: learned positions end where their table does, and a painted
+    Raises ValueError with a sentence where that cannot be: stored positions end where their table does, and a painted
     mask at what was painted.
     """
     longest = masks.parse(model.config.mask).longest
     if longest is not None and n_ctx > longest:
         raise ValueError(f"the mask was painted for {longest} positions, not {n_ctx}")
-    table = model.positions.state_dict()
+    table, title = model.positions.state_dict(), model.config.encoding.title
     if table and n_ctx > model.n_ctx:
-        raise ValueError(f"{model.config.positions} positions have no vector for position {model.n_ctx + 1}")
+        what = "vector" if model.config.encoding.told == "vectors" else "number"
+        raise ValueError(f"{title} positions have no {what} for position {model.n_ctx + 1}")
     with drawing():
         longer = Transformer(model.config, d_vocab=model.d_vocab, n_ctx=n_ctx)
     own = {f"positions.{name}": values[:n_ctx] for name, values in table.items()}
+    if any(values.shape != longer.state_dict()[name].shape for name, values in own.items()):
+        raise ValueError(f"{title} positions cannot be cut to {n_ctx} positions")
     longer.load_state_dict({**model.state_dict(), **own})
     return longer.to(model.unembedding.weight.device).train(model.training)

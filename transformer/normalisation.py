@@ -6,11 +6,14 @@ for the linear part need not ask first whether there is a norm.
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer.config import ModelConfig
+from transformer.foundation.registry import PlugInError
 from transformer.norms import EPSILON, NORMS, Norm
 
 Vectors = Float[Tensor, "*batch d_model"]
@@ -19,13 +22,16 @@ Vectors = Float[Tensor, "*batch d_model"]
 class Normalisation(nn.Module):
     """One norm of a model. For every x: forward(x) = linear(x, at=x) + shift."""
 
+    weight: nn.Parameter | None
+    """Its gain, float [d_model] or [1], under the name that PyTorch's norms have for it; None where it has none."""
     bias: nn.Parameter | None
-    """Its shift, under the name that PyTorch's norms have for it."""
+    """Its shift, likewise, float [d_model]."""
 
     def __init__(self, kind: Norm, d_model: int) -> None:
         super().__init__()
-        self.kind, self.eps = kind, EPSILON
-        self.weight = nn.Parameter(torch.ones(d_model))
+        require_law(type(kind))
+        self.kind, self.eps, gains = kind, EPSILON, kind.gain_size(d_model)
+        self.register_parameter("weight", nn.Parameter(torch.ones(gains)) if gains else None)
         self.register_parameter("bias", nn.Parameter(torch.zeros(d_model)) if kind.shifts else None)
 
     def forward(self, x: Vectors) -> Vectors:
@@ -35,7 +41,7 @@ class Normalisation(nn.Module):
     def centre_and_scale(self, x: Vectors) -> Vectors:
         """Centring and gain: the linear map that its weights alone make, without the division."""
         centred: Tensor = self.kind.centred(x)
-        return centred * self.weight
+        return centred if self.weight is None else centred * self.weight
 
     def divisor(self, at: Vectors) -> Float[Tensor, "*batch one"]:
         """What it divides the vectors `at` by: √(size² + ε)."""
@@ -50,6 +56,21 @@ class Normalisation(nn.Module):
     def shift(self) -> Tensor | float:
         """What it adds, whatever it reads: a vector, or 0."""
         return 0.0 if self.bias is None else self.bias
+
+
+@cache
+def require_law(kind: type[Norm]) -> None:
+    """Raises PlugInError for a norm that does otherwise than it says: then every formula about it would be false."""
+    norm, x = kind(), torch.arange(12, dtype=torch.float64).view(3, 4).sin() + 0.3
+    gain = {"each": x[1] - 2, "one": x[1, :1], "none": None}[norm.gains]
+    shift = x[2] + 1 if norm.shifts else None
+    divided = norm.centred(x) / (norm.size(x).square() + EPSILON).sqrt()
+    wanted = (divided if gain is None else gain * divided) + (0 if shift is None else shift)
+    if not torch.allclose(norm.forward(x, gain, shift, EPSILON), wanted, rtol=0, atol=1e-9):
+        raise PlugInError(
+            f"{kind.__module__} cannot be used: its `forward` is not gain · centred(x) / √(size(x)² + ε) + shift, with "
+            "the `centres`, `gains`, `shifts` and `size` that it says"
+        )
 
 
 class NoNorm(Normalisation):

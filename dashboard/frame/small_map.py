@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.components.plot import coloured
 from dashboard.figures.html.small_map import small_map
 from dashboard.view.pages import PAGES, Page
-from transformer.analysis.machine.plan import ADDED, stacks
+from transformer.analysis.machine.plan import stacks
 from transformer.config import ModelConfig
 
 NAMES = {
@@ -45,7 +45,7 @@ def rows(config: ModelConfig) -> list[list[str]]:
     """The boxes of each stack, from what it reads to what it makes."""
     if config.recurrent:
         return [["tokens", *["state"] * config.n_layers], ["tokens", *["state"] * config.n_layers, "output"]]
-    added = ["positions"] if config.positions in ADDED else []
+    added = ["positions"] if config.encoding.told == "vectors" else []
     found = [["tokens", *added, *["block"] * config.n_layers] for _ in stacks(config)]
     found[-1].append("output")
     return found

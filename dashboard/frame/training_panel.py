@@ -22,8 +22,6 @@ from transformer import masks
 from transformer.config import (
     ARCHITECTURES,
     ATTENTIONS,
-    NORM_KINDS,
-    POSITIONS,
     PRECISIONS,
     TEXT,
     ConfigError,
@@ -31,6 +29,7 @@ from transformer.config import (
     RunConfig,
 )
 from transformer.norms import NORMS
+from transformer.positions import ENCODINGS
 from transformer.presets import GPU_READERS, PRESETS, READERS, Preset, Reader
 from transformer.tasks import TASKS, Task
 from transformer.text.task import Text
@@ -84,7 +83,7 @@ def _settings(drawn: bool) -> type[Task]:
             st.selectbox,
             "Positional encoding",
             "positions",
-            list(POSITIONS),
+            list(ENCODINGS.names()),
             "learned",
             format_func=encoding_name,
             drawn=drawn,
@@ -94,10 +93,10 @@ def _settings(drawn: bool) -> type[Task]:
             st.selectbox,
             "Norm",
             "norm_kind",
-            list(NORM_KINDS),
+            list(NORMS.names()),
             ModelConfig.norm_kind,
             format_func=lambda name: NORMS[name].title,
-            help="\n\n".join(f"{norm.title} {norm.description}." for norm in map(NORMS.__getitem__, NORM_KINDS)),
+            help="\n\n".join(f"{norm.title} {norm.description}." for norm in map(NORMS.__getitem__, NORMS.names())),
             drawn=drawn,
         )
     auto = "auto uses a GPU if there is one that can be used, unless the CPU was measured to be quicker"

@@ -59,12 +59,9 @@ class Choice:
         """For the line below: the task, the shape, the encoding, the mask, how long it was trained."""
         model, task = self.config.model, self.config.task
         length = f"{task.min_length} to {task.length}" if task.min_length else str(task.length)
-        rest = (
-            ""
-            if model.recurrent
-            else f" · {'ALiBi' if model.positions == 'alibi' else model.positions} positions · mask {model.mask_label}"
-            f"{f' · {model.other_norm}' if model.other_norm else ''}"
-        )
+        title = "no" if model.encoding.told == "nowhere" else model.encoding.title
+        norm = f" · {model.other_norm}" if model.other_norm else ""
+        rest = "" if model.recurrent else f" · {title} positions · mask {model.mask_label}{norm}"
         trained = f" · {counted(self.state.step, 'step')}" if self.name != COMPILED else ""
         shape = f"{model.shape}, d_model {model.d_model}{rest}{trained}"
         if task.text:

@@ -10,7 +10,7 @@ from dashboard.models.cache import cached
 from dashboard.models.model import Model
 
 if TYPE_CHECKING:
-    from transformer.analysis.encodings import Addition, FittedShift, Lengths, Reversal, Table, TwoOrders
+    from transformer.analysis.encodings import Addition, Bias, FittedShift, Lengths, Reversal, Table, TwoOrders
     from transformer.tasks import Question
 
 
@@ -20,6 +20,14 @@ def table(model: Model, name: str) -> Table:
     from transformer.analysis.encodings import table_of
 
     return table_of(model.transformer(), name)
+
+
+@cached(32)
+def bias(model: Model, name: str) -> Bias | None:
+    """What a model's encoding, or another one of the same sizes, adds to the scores of each head, if it does."""
+    from transformer.analysis.encodings import bias_of
+
+    return bias_of(model.transformer(), name)
 
 
 @cached(64, "Fitting a linear map …")

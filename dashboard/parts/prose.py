@@ -10,13 +10,30 @@ from collections.abc import Sequence
 import streamlit as st
 
 from transformer.analysis.findings import Head
+from transformer.norms import Norm
+from transformer.positions import described
 
 JOINER = "\u2060"
 
 
 def encoding_name(name: str) -> str:
-    """A positional encoding as its authors write it."""
-    return "ALiBi" if name == "alibi" else name
+    """A positional encoding as its authors write it: "ALiBi"."""
+    return described(name).title
+
+
+def with_positions(name: str) -> str:
+    """ "with ALiBi positions"; of an encoding that tells nothing "without positions"."""
+    return "without positions" if described(name).told == "nowhere" else f"with {encoding_name(name)} positions"
+
+
+def learned_by_norm(norm: Norm, d_model: int) -> str:
+    """What of a norm is learned, in a sentence."""
+    gain, shift = {"each": f"{d_model} learned numbers", "one": "one learned number", "none": ""}[norm.gains], d_model
+    if gain and norm.shifts:
+        return f"Its gain is {gain}, its shift {shift} more."
+    if norm.shifts:
+        return f"It has no gain; its shift is {shift} learned numbers."
+    return f"Its gain is {gain}; it has no shift." if gain else "Nothing of it is learned."
 
 
 def orientation(head: Head | None = None) -> str:
@@ -60,6 +77,11 @@ def code_around(name: str, mark: str, around: int = 1) -> tuple[list[str], int, 
         first = found
     lines = inspect.cleandoc("\n" + "".join(source[first : found + around + 1])).splitlines()
     return lines, start + first, found - first
+
+
+def capital(text: str) -> str:
+    """The same with a capital first; a symbol stays as it is."""
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def sentence(text: str) -> str:

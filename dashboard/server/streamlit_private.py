@@ -180,6 +180,10 @@ def _visit_nobody(address: str, query: str, go_on: Callable[[], bool]) -> bool:
     return False
 
 
+def _nobody() -> Callable[[str, str, Callable[[], bool]], bool]:
+    return _visit_nobody
+
+
 @needs(
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
     f"{RUNNING}:ScriptRunContext.main_script_path",
@@ -194,7 +198,7 @@ def _visit_nobody(address: str, query: str, go_on: Callable[[], bool]) -> bool:
     "streamlit.runtime.pages_manager:PagesManager",
     "streamlit.runtime.scriptrunner.script_cache:ScriptCache()",
     without="the next page of a lecture is measured only when it is opened",
-    instead=lambda: _visit_nobody,
+    instead=_nobody,
 )
 def visiting() -> Callable[[str, str, Callable[[], bool]], bool]:
     """What opens a page for nobody, so that what it measures is kept for who opens it next. To be asked for in a page.

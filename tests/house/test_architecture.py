@@ -17,7 +17,7 @@ import pytest
 from dashboard.view.pages import PAGES
 from tests.kit.checkout import ROOT, script, tracked
 from tests.kit.waiting import PATIENCE
-from transformer import edits, masks, mistakes, positions, tasks
+from transformer import edits, masks, mistakes, norms, positions, tasks
 from transformer.analysis.health import checks
 from transformer.foundation.checks import UserError
 from transformer.foundation.registry import Registry, folder_names
@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MOST_MODULES = 15
 REGISTRIES = {
     "positions": positions.ENCODINGS,
+    "norms": norms.NORMS,
     "masks": masks.MASKS,
     "tasks": tasks.TASKS,
     "edits": edits.EDITS,
@@ -90,7 +91,7 @@ def test_every_file_in_the_folder_is_a_plug_in(kind):
     files = {path.stem.replace("_", "-"): path for path in (ROOT / "transformer" / kind).rglob("[!_]*.py")}
     registry = REGISTRIES[kind]
     assert registry.names() == tuple(sorted(files))
-    assert len(files) >= 5
+    assert len(files) >= 2
     for name, path in files.items():
         found = registry[name]
         assert issubclass(found, registry.base)
@@ -108,8 +109,13 @@ class New(Mask):
 """
 NEW = {
     "positions": (
-        "from transformer.positions import PositionalEncoding\nclass New(PositionalEncoding): pass\n",
+        "from transformer.positions import PositionalEncoding\n"
+        "class New(PositionalEncoding): title = description = 'new'\n",
         "RunConfig(model=ModelConfig(positions='brand-new')).to_dict()",
+    ),
+    "norms": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): gains = 'one'\n",
+        "RunConfig(model=ModelConfig(norm_kind='brand-new')).to_dict()",
     ),
     "masks": (MASK, "RunConfig(model=ModelConfig(mask='brand-new')).to_dict()"),
     "tasks": (
@@ -142,11 +148,12 @@ def test_a_new_file_is_found_and_nothing_else_need_be_touched(tmp_path):
     """A file of each kind, dropped into a copy of the package, is known to the registry, the config and the links."""
     shutil.copytree(ROOT / "transformer", tmp_path / "transformer")
     code = (
-        "from transformer import config, edits, masks, mistakes, positions, tasks\n"
+        "from transformer import config, edits, masks, mistakes, norms, positions, tasks\n"
         "from transformer.analysis.health import checks\n"
         "from transformer.config import ModelConfig, RunConfig, TaskConfig\n"
         "print(config.__file__)\n"
-        "for found in (positions.ENCODINGS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES, checks.CHECKS):\n"
+        "registries = positions.ENCODINGS, norms.NORMS, masks.MASKS, tasks.TASKS, edits.EDITS, mistakes.MISTAKES\n"
+        "for found in (*registries, checks.CHECKS):\n"
         "    assert found['brand-new'].__name__ == 'New', found.names()\n"
         "    assert not any('private' in name for name in found.names())\n"
     )

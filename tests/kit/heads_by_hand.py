@@ -65,8 +65,14 @@ def normed(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
 def mapped(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
     """What of it is linear, and made by its weights alone: each vector centred, where it centres, times the gain."""
     weights = {name: double(weight) for name, weight in norm.named_parameters()}
-    centred = x - x.mean(axis=-1, keepdims=True) if "bias" in weights else x
+    centred = x - x.mean(axis=-1, keepdims=True) if weights_centre(norm) else x
     return centred * weights.get("weight", 1)
+
+
+def weights_centre(norm: torch.nn.Module) -> bool:
+    """Does it take off the mean, as it says of itself? No norm does not."""
+    kind = getattr(norm, "kind", None)
+    return kind is not None and bool(kind.centres)
 
 
 def double(tensor: torch.Tensor) -> np.ndarray:

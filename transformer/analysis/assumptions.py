@@ -8,8 +8,6 @@ and a page says the sentence in place of numbers. There are two kinds of questio
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
@@ -17,10 +15,8 @@ from transformer.attention import MultiHeadAttention
 from transformer.config import ConfigError, ModelConfig
 from transformer.model import Transformer
 from transformer.normalisation import Normalisation
-from transformer.positions import PositionalEncoding
+from transformer.positions import PositionalEncoding, Told
 
-Told = Literal["vectors", "bias", "rotation", "nowhere"]
-"""How a model is told of positions."""
 TOLERANCE = 1e-3
 """How far a sum may be from the whole, as a share of the largest number in it: rounding is far below."""
 

@@ -49,10 +49,30 @@ def table_of(model: Transformer, name: str) -> Table:
     """
     encoding = _encoding(model, name)
     values, columns = encoding.picture(model.n_ctx)
-    note = ""
-    if name != model.config.positions and any(True for _ in encoding.parameters()):
-        note = "Not this model's: untrained, as it is drawn before the first step."
-    return Table(values.detach().cpu().numpy(), columns, columns.split(" ")[0], note)
+    return Table(values.detach().cpu().numpy(), columns, columns.split(" ")[0], _note(model, encoding))
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What an encoding adds to the scores of each head."""
+
+    values: Float[np.ndarray, "head query key"]
+    note: str
+    """As of a table."""
+
+
+def bias_of(model: Transformer, name: str) -> Bias | None:
+    """The bias of a model's encoding, or of another one of the same sizes, as in `table_of`; None of one without."""
+    encoding = _encoding(model, name)
+    values = encoding.bias(model.n_ctx, model.n_ctx)
+    return None if values is None else Bias(values.detach().cpu().numpy(), _note(model, encoding))
+
+
+def _note(model: Transformer, encoding: PositionalEncoding) -> str:
+    """What must be said of an encoding that is not the model's own."""
+    if encoding is model.positions or not encoding.learned:
+        return ""
+    return "Not this model's: untrained, as it is drawn before the first step."
 
 
 def _encoding(model: Transformer, name: str) -> PositionalEncoding:

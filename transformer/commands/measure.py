@@ -28,7 +28,7 @@ def lengths(
 ) -> int:
     """Train with each positional encoding on short sequences, and measure on sequences three times as long.
 
-    Five encodings with three seeds each take a minute or two on two cores, with 64 seeds twenty minutes. The dashboard
+    Three seeds of each take a minute or two on two cores, 64 seeds twenty minutes. The dashboard
     shows the result on “What positions buy”.
 
     Parameters

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 EDITS: Registry[Edit] = Registry(
-    Edit,  # type: ignore[type-abstract]
+    Edit,
     __name__,
     str(Path(__file__).parent),
 )

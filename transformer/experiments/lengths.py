@@ -18,14 +18,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from transformer.config import POSITIONS, ConfigError, RunConfig
+from transformer.config import ConfigError, RunConfig
 from transformer.experiments.stored import damaged, read_stored
 from transformer.foundation.atomic_files import write_whole
 from transformer.foundation.checks import UserError
+from transformer.positions import ENCODINGS
 
 FORMAT = "attention-lab lengths/1"
 SEEDS = (0, 1, 2)
 """From which each encoding is trained where nobody says otherwise."""
+FIRST = ("learned", "sinusoidal", "rotary", "alibi", "none")
+"""In this order, before any other encoding that there is."""
 TRACE = 0.001
 """Nats by which even the loss of a model that has learned everything may fall."""
 
@@ -192,7 +195,13 @@ class Lengths:
         return Trial(_known(positions), int(seed), float(loss), float(seconds), tuple(exact), right, fell)
 
 
+def in_order() -> tuple[str, ...]:
+    """All encodings that there are, in the order in which they are measured and drawn."""
+    there = ENCODINGS.names()
+    return (*(name for name in FIRST if name in there), *(name for name in there if name not in FIRST))
+
+
 def _known(name: Any) -> str:
-    if name not in POSITIONS:
+    if name not in ENCODINGS:
         raise ValueError(f"there is no encoding {name!r}")
     return str(name)

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from transformer.analysis.accuracy.by_position import accuracy_by_position
-from transformer.config import POSITIONS, RunConfig, TaskConfig, TrainingConfig
-from transformer.experiments.lengths import SEEDS, Fall, Lengths, Trial
+from transformer.config import RunConfig, TaskConfig, TrainingConfig
+from transformer.experiments.lengths import SEEDS, Fall, Lengths, Trial, in_order
 from transformer.experiments.trials import carry_out_trials
 from transformer.model import Transformer, build, stretched
 from transformer.tasks import Task
@@ -26,7 +26,6 @@ STEPS = 500
 SEQUENCES = 256
 TIMES = 3
 """Measured up to so many times the length that was trained on."""
-ORDER = ("learned", "sinusoidal", "rotary", "alibi", "none")
 
 
 def plan(length: int = 8, steps: int = STEPS, seeds: tuple[int, ...] = SEEDS) -> Lengths:
@@ -43,8 +42,7 @@ def plan(length: int = 8, steps: int = STEPS, seeds: tuple[int, ...] = SEEDS) ->
             evaluate_every=steps,
         ),
     )
-    encodings = (*(name for name in ORDER if name in POSITIONS), *(name for name in POSITIONS if name not in ORDER))
-    return Lengths(config, encodings, seeds, TIMES * length, SEQUENCES, **details(torch.device("cpu")))
+    return Lengths(config, in_order(), seeds, TIMES * length, SEQUENCES, **details(torch.device("cpu")))
 
 
 def carry_out(planned: Lengths, path: Path, processes: int = 1) -> Iterator[Lengths]:

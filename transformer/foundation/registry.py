@@ -6,26 +6,51 @@ to the command line, to the dashboard and to the contract tests. Where there are
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib
+import importlib.util
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted
 
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
-    """The plug-ins of one folder and of those in it: every module that defines one public subclass of `base`."""
+class PlugInError(UserError):
+    """A plug-in that cannot be used; the message is one sentence that says what is missing."""
 
-    def __init__(self, base: type[T], package: str, folder: str) -> None:
-        self.base, self.package, self.folder = base, package, folder
+
+class Registry(Generic[T]):
+    """The plug-ins of one folder and of those in it: every module that defines one public subclass of `base`.
+
+    `base` may be a name, "transformer.masks:Mask", which is imported with the first plug-in. What `fault` says of a
+    class is why it cannot be used; nothing where it can.
+    """
+
+    def __init__(
+        self, base: type[T] | str, package: str, folder: str, *, fault: Callable[[type[T]], str] = lambda _: ""
+    ) -> None:
+        self._base, self.package, self.folder, self._fault = base, package, folder, fault
         self._found: dict[str, type[T]] = {}
+
+    @property
+    def base(self) -> type[T]:
+        """The class that every plug-in is a subclass of."""
+        found: type[T] = pkgutil.resolve_name(self._base) if isinstance(self._base, str) else self._base
+        return found
 
     def names(self) -> tuple[str, ...]:
         """The menu, alphabetical. Nothing is imported for it."""
         return tuple(sorted(self._modules()))
+
+    def __contains__(self, name: object) -> bool:
+        """Is there one of this name? Nothing is imported for it."""
+        return name in self._modules()
 
     def _modules(self) -> dict[str, str]:
         """The module of each plug-in, by name."""
@@ -35,19 +60,21 @@ class Registry(Generic[T]):
             name: f"{room}.{name.replace('-', '_')}" for room, folder in rooms.items() for name in folder_names(folder)
         }
 
+    def _module(self, name: str) -> str:
+        modules = self._modules()
+        if name not in modules:
+            kind = self._base.rpartition(":")[2] if isinstance(self._base, str) else self._base.__name__
+            raise KeyError(f"no {kind.lower()} named {quoted(name)}: choose one of {', '.join(self.names())}")
+        return modules[name]
+
     def __getitem__(self, name: str) -> type[T]:
-        """The class behind a name. Raises KeyError with the menu when there is none."""
+        """The class behind a name. Raises KeyError with the menu when there is none, PlugInError for one of no use."""
         if name not in self._found:
             self._found[name] = self._load(name)
         return self._found[name]
 
     def _load(self, name: str) -> type[T]:
-        modules = self._modules()
-        if name not in modules:
-            raise KeyError(
-                f"no {self.base.__name__.lower()} named {quoted(name)}: choose one of {', '.join(self.names())}"
-            )
-        module = importlib.import_module(modules[name])
+        module = importlib.import_module(self._module(name))
         found = [
             value
             for value in vars(module).values()
@@ -55,7 +82,30 @@ class Registry(Generic[T]):
         ]
         if len(found) != 1:
             raise TypeError(f"{module.__name__} must define exactly one {self.base.__name__}, found {len(found)}")
+        if fault := self._fault(found[0]):
+            raise PlugInError(f"{module.__name__} cannot be used: {fault}")
         return found[0]
+
+    def read(self, name: str) -> dict[str, Any]:
+        """The plain values that a plug-in's class is given: read from its file, and nothing is imported.
+
+        Raises KeyError with the menu when there is none.
+        """
+        package, *rooms = self._module(name).split(".")
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        assert spec.submodule_search_locations is not None
+        file = Path(spec.submodule_search_locations[0], *rooms).with_suffix(".py")
+        values: dict[str, Any] = {}
+        for made in ast.parse(file.read_text(encoding="utf-8")).body:
+            for line in made.body if isinstance(made, ast.ClassDef) else ():
+                if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
+                    continue
+                for target in line.targets if isinstance(line, ast.Assign) else [line.target]:
+                    if isinstance(target, ast.Name):
+                        with contextlib.suppress(ValueError):  # no plain value
+                            values[target.id] = ast.literal_eval(line.value)
+        return values
 
 
 def folder_names(folder: str | Path) -> tuple[str, ...]:

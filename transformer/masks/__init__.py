@@ -107,7 +107,7 @@ class Mask(ABC):
 
 
 MASKS: Registry[Mask] = Registry(
-    Mask,  # type: ignore[type-abstract]
+    Mask,
     __name__,
     str(Path(__file__).parent),
 )

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from transformer.foundation.registry import Registry
 
+Gains = Literal["each", "one", "none"]
+"""What a norm scales by at the end: a number for each dimension, one for all of them, or nothing."""
 EPSILON = 1e-5
 """What is added to the square of a size, so that nothing is divided by 0."""
 
@@ -33,6 +35,8 @@ class Norm(ABC):
     """Is the mean taken off first?"""
     shifts: ClassVar[bool]
     """Is a learned vector added at the end?"""
+    gains: ClassVar[Gains] = "each"
+    """By how many learned numbers is it scaled before that?"""
     size_name: ClassVar[str]
     """What it divides by, in words: "spread"."""
     size_short: ClassVar[str]
@@ -41,6 +45,14 @@ class Norm(ABC):
     """Its sign, without LaTeX: "σ"."""
     size_formula: ClassVar[str]
     """Its formula in LaTeX, with its sign before it; μ is the mean."""
+
+    def gain_size(self, d_model: int) -> int:
+        """How many numbers its gain has: 0 where it has none."""
+        return {"each": d_model, "one": 1, "none": 0}[self.gains]
+
+    def parameters(self, d_model: int) -> int:
+        """How many learned numbers one norm of this kind has."""
+        return self.gain_size(d_model) + d_model * self.shifts
 
     def centred(self, x: Any) -> Any:
         """The vectors less their means, where this norm takes them off. Linear."""
@@ -52,11 +64,28 @@ class Norm(ABC):
 
     @abstractmethod
     def forward(self, x: Any, gain: Any, shift: Any, epsilon: float) -> Any:
-        """gain · centred(x) / √(size(x)² + ε) + shift; `shift` is None where there is none."""
+        """gain · centred(x) / √(size(x)² + ε) + shift; gain, float [d_model] or [1], and shift, float [d_model], are
+        None where there is none."""
+
+
+WORDS = ("title", "sign", "description", "formula", "size_name", "size_short", "size_sign", "size_formula")
+
+
+def _fault(found: type[Norm]) -> str:
+    """What is missing in what a norm says, or wrong; empty for nothing."""
+    missing = [word for word in WORDS if not getattr(found, word, "")]
+    missing += [word for word in ("centres", "shifts") if not isinstance(getattr(found, word, None), bool)]
+    missing += sorted(found.__abstractmethods__)
+    if missing:
+        return f"it does not say its {', '.join(missing)}"
+    return (
+        "" if found.gains in get_args(Gains) else f"`gains` must be {', '.join(get_args(Gains))}, not {found.gains!r}"
+    )
 
 
 NORMS: Registry[Norm] = Registry(
-    Norm,  # type: ignore[type-abstract]
+    Norm,
     __name__,
     str(Path(__file__).parent),
+    fault=_fault,
 )

@@ -1,88 +1,128 @@
-"""Positional encodings: how a model is told the order of its tokens.
+"""Positional encodings: how a model is told the order of its tokens, and what each encoding says of itself.
 
-Three ways in, and each plug-in uses one: vectors added to the embeddings, a rotation of queries and keys, or a bias
-on the scores. Fixed encodings are buffers, not parameters. `at` tells the tokens that they stand elsewhere.
+A file in this folder is one encoding, a subclass of `PositionalEncoding`. What it says in words it says as plain values
+of its class, so that menus, pictures of the machine and settings read them without PyTorch (`described`).
 """
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from transformer.foundation.registry import PlugInError, Registry
 
-from transformer.foundation.checks import UserError
-from transformer.foundation.registry import Registry
+if TYPE_CHECKING:
+    from transformer.positions._base import BASE, NO_POSITIONS, PlaceError, PositionalEncoding, angles
 
-BASE = 10_000.0
-"""The slowest pair of dimensions turns about this many times slower than the first one."""
+__all__ = [
+    "BASE",
+    "ENCODINGS",
+    "NO_POSITIONS",
+    "Described",
+    "PlaceError",
+    "PositionalEncoding",
+    "Told",
+    "angles",
+    "described",
+]
+
+Told = Literal["vectors", "rotation", "bias", "nowhere"]
+"""Where a model is told of positions: vectors are added to its embeddings, queries and keys are turned before they
+meet, a bias is added to its scores, or nothing happens."""
+METHODS = {"vectors": "vectors", "rotation": "rotate", "bias": "bias"}
+"""The method of `PositionalEncoding` that does it."""
 
 
-def angles(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position pair"]:
-    """How far each pair of dimensions has turned at each place, in radians: p / base^(2i / width), float64, on the CPU.
+class Described:
+    """What an encoding says of itself. All of it are plain values, written out in the body of its own class."""
 
-    The one formula behind sinusoidal ("Attention Is All You Need", section 3.5) and rotary positions ("RoFormer",
-    section 3.4.2); p and i count from 0.
-    """
-    pair = torch.arange(width // 2, dtype=torch.float64)[None, :]
-    return places.cpu().double()[:, None] / base ** (2 * pair / width)
-
-
-class PlaceError(UserError):
-    """A place for which an encoding has no number; the message is one sentence."""
-
-
-class PositionalEncoding(nn.Module):
-    """An encoding for up to `n_ctx` positions. The base class tells a model nothing at all."""
-
+    title: ClassVar[str] = ""
+    """Its name where people read, before the word "positions": "learned", "ALiBi"."""
+    told: ClassVar[Told] = "nowhere"
+    """Where it tells a model of positions."""
+    does: ClassVar[str] = ""
+    """What it does, in words after "Each head" (of self-attention), or where vectors are added after "The encoding".
+    Empty where it tells nothing."""
     description: ClassVar[str] = ""
+    """The same as a phrase that stands for itself."""
     formula: ClassVar[str] = ""
-    """LaTeX, with its source in the module's docstring."""
-
-    def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
-        super().__init__()
-        self.n_ctx, self.d_model, self.n_heads, self.d_head = n_ctx, d_model, n_heads, d_model // n_heads
-
-    def vectors(self, length: int) -> Float[Tensor, "position d_model"] | None:
-        """What is added to the token embeddings, for the first `length` positions."""
-        return None
-
-    def rotate(self, x: Float[Tensor, "*batch position d_head"]) -> Float[Tensor, "*batch position d_head"]:
-        """What is done to queries and keys before they meet."""
-        return x
-
-    def bias(self, n_query: int, n_key: int) -> Float[Tensor, "head query key"] | None:
-        """What is added to the scores of each head."""
-        return None
-
-    def at(self, places: Int[Tensor, "position"]) -> PositionalEncoding:
-        """This encoding as tokens meet it that believe to stand at `places`, counted from 0; itself if it tells none.
-
-        A formula goes on beyond n_ctx and below 0. Raises PlaceError where a table ends.
-        """
-        return self
-
-    @property
-    def movable(self) -> bool:
-        """Can tokens be told that they stand elsewhere?"""
-        return type(self).at is not PositionalEncoding.at
-
-    def laid_out(self, places: Int[Tensor, "position"], **tables: Tensor) -> PositionalEncoding:
-        """Another of this kind with these tables, a row a token; none of its weights are drawn, nor its own changed."""
-        other = type(self).__new__(type(self))
-        PositionalEncoding.__init__(other, n_ctx=len(places), d_model=self.d_model, n_heads=self.n_heads)
-        for name, table in tables.items():
-            other.register_buffer(name, table, persistent=False)
-        return other
-
-    def picture(self, length: int) -> tuple[Float[Tensor, "position dimension"], str]:
-        """One row a position, to look at, and what the columns are."""
-        vectors = self.vectors(length)
-        assert vectors is not None
-        return vectors.detach(), "dimension"
+    """LaTeX, with its source in the module's docstring; empty where nothing follows from a formula."""
+    learned: ClassVar[bool] = False
+    """Does training move it?"""
+    term: ClassVar[str] = ""
+    """Of a bias: what it adds to q · k / √d, in short and with its sign: "− m · distance"."""
+    pairs: ClassVar[Literal["", "d_model", "d_head"]] = ""
+    """The width whose dimensions it takes in pairs, if it does: that width must be even."""
+    pairing: ClassVar[str] = ""
+    """What it does with the pairs, in words after its title: "positions turn pairs of dimensions"."""
+    decay_after: ClassVar[int] = 0
+    """Steps after which the learning rate falls where nobody says: where neighbours look alike, to tell them apart for
+    good takes small steps. 0 never."""
 
 
-ENCODINGS: Registry[PositionalEncoding] = Registry(PositionalEncoding, __name__, str(Path(__file__).parent))
-NO_POSITIONS = PositionalEncoding(n_ctx=0, d_model=1, n_heads=1)
+FIELDS = tuple(Described.__annotations__)
+
+
+@cache
+def described(name: str) -> type[Described]:
+    """What an encoding says of itself, read from its file without PyTorch.
+
+    Raises KeyError when there is none of that name, PlugInError where it leaves out what pages need.
+    """
+    read = {field: value for field, value in ENCODINGS.read(name).items() if field in FIELDS}
+    found: type[Described] = type(name, (Described,), read)
+    if fault := _fault_of_words(found):
+        raise PlugInError(f"the encoding {name} cannot be used: {fault}")
+    return found
+
+
+def _fault_of_words(found: type[Described]) -> str:
+    """What is missing in what an encoding says, or wrong; empty for nothing."""
+    missing = [field for field in ("title", "description") if not getattr(found, field)]
+    if found.told not in get_args(Told):
+        return f"`told` must be one of {', '.join(get_args(Told))}, not {found.told!r}"
+    if found.told != "nowhere" and not found.does:
+        missing.append("does")
+    if found.told == "bias" and not found.term:
+        missing.append("term")
+    if missing:
+        return f"it does not say its {', '.join(missing)}"
+    if found.pairs not in ("", "d_model", "d_head"):
+        return f"`pairs` must be d_model, d_head or nothing, not {found.pairs!r}"
+    return "" if bool(found.pairs) == bool(found.pairing) else "`pairs` and `pairing` are said together or not at all"
+
+
+def _fault(found: type[PositionalEncoding]) -> str:
+    """Why an encoding cannot be used: its words are missing or no plain values, or it acts elsewhere than it says."""
+    name = found.__module__.rpartition(".")[2].replace("_", "-")
+    if fault := _fault_of_words(found):
+        return fault
+    said = described(name)
+    for field in FIELDS:
+        if getattr(found, field) != getattr(said, field):
+            return f"write its `{field}` out as a plain value in the body of its class"
+    own: type[Any] = ENCODINGS.base
+    does = [told for told, method in METHODS.items() if getattr(found, method) is not getattr(own, method)]
+    wanted = [] if found.told == "nowhere" else [found.told]
+    if does != wanted:
+        return (
+            f"it says that it is told by {found.told}, and overrides {' and '.join(METHODS[each] for each in does)}"
+            if does
+            else f"it says that it is told by {found.told}, and does not override `{METHODS[found.told]}`"
+        )
+    return ""
+
+
+ENCODINGS: Registry[PositionalEncoding] = Registry(
+    f"{__name__}._base:PositionalEncoding", __name__, str(Path(__file__).parent), fault=_fault
+)
+
+
+def __getattr__(name: str) -> Any:
+    """What needs PyTorch is imported when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from transformer.positions import _base
+
+    return getattr(_base, name)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.positions import PositionalEncoding
+from transformer.positions import PositionalEncoding, Told
 
 
 def slopes(n_heads: int) -> Float[Tensor, "head"]:
@@ -27,8 +27,12 @@ def penalties(places: Int[Tensor, "position"], n_heads: int) -> Float[Tensor, "h
 class ALiBi(PositionalEncoding):
     """Each head subtracts slope × distance from its scores. The distance is taken on both sides, for encoders too."""
 
+    title: ClassVar[str] = "ALiBi"
+    told: ClassVar[Told] = "bias"
+    does: ClassVar[str] = "subtracts from a score a penalty that grows with the distance of query and key"
     description: ClassVar[str] = "a penalty on the scores that grows with the distance, steeper in some heads"
     formula: ClassVar[str] = r"s_{qk} \leftarrow s_{qk} - m_h\,|q-k|,\quad m_h = 2^{-8(h+1)/H}"
+    term: ClassVar[str] = "− m · distance"
     table: Tensor
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:

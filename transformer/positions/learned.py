@@ -5,14 +5,18 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from transformer.positions import PlaceError, PositionalEncoding
+from transformer.positions import PlaceError, PositionalEncoding, Told
 
 
 class Learned(PositionalEncoding):
     """A table of parameters, drawn from N(0, 1): at the start no two positions look alike."""
 
+    title: ClassVar[str] = "learned"
+    told: ClassVar[Told] = "vectors"
+    does: ClassVar[str] = "adds row p of a table of weights to the token at position p"
     description: ClassVar[str] = "one vector of weights for each position, added to the embeddings"
     formula: ClassVar[str] = r"PE_p = W_{p},\quad W\ \text{a table of weights}"
+    learned: ClassVar[bool] = True
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:
         super().__init__(n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)

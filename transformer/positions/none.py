@@ -10,6 +10,7 @@ from transformer.positions import PositionalEncoding
 class NoPositions(PositionalEncoding):
     """Nothing is added: without a mask, permuting the input permutes the output and changes nothing else."""
 
+    title: ClassVar[str] = "none"
     description: ClassVar[str] = "no encoding at all: the tokens are a bag"
     formula: ClassVar[str] = r"PE_p = 0"
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from transformer.positions import PositionalEncoding, angles
+from transformer.positions import PositionalEncoding, Told, angles
 
 
 class Rotary(PositionalEncoding):
@@ -15,8 +15,13 @@ class Rotary(PositionalEncoding):
     the same but for the order of the dimensions, so weights of one must be reordered for the other.
     """
 
+    title: ClassVar[str] = "rotary"
+    told: ClassVar[Told] = "rotation"
+    does: ClassVar[str] = "turns its queries and keys by angles that grow with their position"
     description: ClassVar[str] = "queries and keys turned by their position; scores see only distances"
     formula: ClassVar[str] = r"q_p' = R(p\,\theta)\,q_p,\ \ k_p' = R(p\,\theta)\,k_p,\quad \theta_i = b^{-2i/d_{head}}"
+    pairs = "d_head"
+    pairing: ClassVar[str] = "positions turn pairs of dimensions"
     cos: Tensor
     sin: Tensor
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.positions import BASE, PositionalEncoding, angles
+from transformer.positions import BASE, PositionalEncoding, Told, angles
 
 
 def sinusoids(places: Int[Tensor, "position"], width: int, base: float = BASE) -> Float[Tensor, "position dimension"]:
@@ -18,8 +18,14 @@ def sinusoids(places: Int[Tensor, "position"], width: int, base: float = BASE) -
 class Sinusoidal(PositionalEncoding):
     """Pairs of sine and cosine, wavelengths from 2π to nearly 2π · base: a shift of positions turns each pair."""
 
+    title: ClassVar[str] = "sinusoidal"
+    told: ClassVar[Told] = "vectors"
+    does: ClassVar[str] = "adds a fixed vector of sines and cosines to the token at each position"
     description: ClassVar[str] = "fixed waves, added to the embeddings; neighbours look alike"
     formula: ClassVar[str] = r"PE_{p,2i}=\sin\frac{p}{b^{2i/d}},\quad PE_{p,2i+1}=\cos\frac{p}{b^{2i/d}}"
+    pairs = "d_model"
+    pairing: ClassVar[str] = "positions pair sines with cosines"
+    decay_after: ClassVar[int] = 40
     table: Tensor
 
     def __init__(self, *, n_ctx: int, d_model: int, n_heads: int) -> None:

@@ -570,7 +570,7 @@ def _patterns(places: int, symbols: int) -> Int[np.ndarray, "pattern place"] | N
 
 
 TASKS: Registry[Task] = Registry(
-    Task,  # type: ignore[type-abstract]
+    Task,
     __name__,
     str(Path(__file__).parent),
 )

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard import theme
-from dashboard.app_pages.look_inside.positions.figures.alibi import fading_lines, penalty_heatmap, slope_bars
+from dashboard.app_pages.look_inside.positions.figures.alibi import bias_heatmap, fading_lines, slope_bars
 from dashboard.app_pages.look_inside.positions.figures.norms import Strip, norm_strips
 from dashboard.app_pages.look_inside.positions.figures.rotation import Clock, shift_heatmap, turning_circles
 from dashboard.figures.encodings import distance_profile, encoding_heatmap, encoding_waves
@@ -106,7 +106,7 @@ def test_slopes_are_bars_with_heads_to_click() -> None:
 
 
 def test_a_penalty_has_zero_in_the_middle_of_its_scale() -> None:
-    trace = sent(penalty_heatmap(np.array([[0.0, -3.0], [-3.0, 0.0]])), "values")
+    trace = sent(bias_heatmap(np.array([[0.0, -3.0], [-3.0, 0.0]])), "values")
     assert (trace["zmin"], trace["zmax"], trace["x0"], trace["y0"]) == (-3, 3, 1, 1)
     assert decoded(trace["z"]).tolist() == [[0, -3], [-3, 0]]
 
@@ -145,7 +145,7 @@ def test_every_one_is_json_in_the_colours_of_its_palette(palette: theme.Palette)
         shift_heatmap(frozen(np.eye(4)), pairs=True, palette=palette),
         turning_circles([Clock("pair 0", 0.0, 1.0)], 1, 2, palette=palette),
         slope_bars(column, chosen=0, palette=palette),
-        penalty_heatmap(frozen(-np.eye(3)), palette=palette),
+        bias_heatmap(frozen(-np.eye(3)), palette=palette),
         fading_lines(column, 5, chosen=0, palette=palette),
         norm_strips([Strip("a", list("abc"), column, column)], palette=palette),
     ):

@@ -13,7 +13,7 @@ import torch
 
 import transformer.analysis
 from transformer import observe
-from transformer.analysis import batches, sample, weights
+from transformer.analysis import batches, encodings, sample, weights
 from transformer.analysis.accuracy import surprise
 from transformer.analysis.film import take
 from transformer.analysis.findings import Head
@@ -122,6 +122,7 @@ OF_TEXTS: dict[str, Call] = {
 LAWFUL: dict[str, Call] = {
     **{name: _called(each) for name, each in _found() if name not in NOT_RUN | OF_TEXTS.keys()},
     "batches.in_parts": lambda m, t: batches.in_parts(m, _batch(m, t), lambda part, seen: seen.logits.cpu(), keep=()),
+    "encodings.bias_of": lambda m, t: encodings.bias_of(m, "alibi"),
     "film.take.film": lambda m, t: take.film([(1, m), (2, m)], t, sequences=FEW),
     "health.examine.examine": lambda m, t: [found.holds for _, found in examine.examine(m, t).findings],
     "interventions.effects.redundancy": lambda m, t: effects.redundancy(m, t, sequences=2),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from transformer.foundation.registry import Registry
 
 TASKS = ("duplicate", "count", "duplicate-translate")
+ENCODINGS = ("by-distance", "random-table", "half-turned", "gate")
+NORMS = ("one-gain", "no-gain", "shift-only", "mean-absolute", "euclidean")
 
 
 def lend(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], *names: str) -> None:
@@ -22,3 +26,12 @@ def lend(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], *names: str) 
         return modules() | {name: f"{__name__}.{name.replace('-', '_')}" for name in names}
 
     monkeypatch.setattr(registry, "_modules", and_these)
+    monkeypatch.setattr(registry, "_found", dict(registry._found))
+
+
+@contextmanager
+def lent(registry: Registry[Any], *names: str) -> Iterator[None]:
+    """The same for as long as one looks: which plug-ins a law is about is read where its cases are listed."""
+    with pytest.MonkeyPatch.context() as patch:
+        lend(patch, registry, *names)
+        yield

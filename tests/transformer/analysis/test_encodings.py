@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.kit import strangers
 from tests.kit.numbers.rounding import near
 from transformer.analysis.encodings import (
     TURNING,
@@ -29,12 +30,18 @@ from transformer.analysis.encodings import (
     wavelengths,
 )
 from transformer.compiled import compiled_reverser
-from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
 from transformer.observation import observe
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, described
 
+EVERY = pytest.mark.parametrize("name", [*ENCODINGS.names(), *strangers.ENCODINGS])
 SIZES = pytest.mark.parametrize(("length", "width", "base"), [(1, 2, 10), (9, 6, 100), (40, 16, 1_000_000)])
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch):
+    strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS)
 
 
 @cache
@@ -82,12 +89,12 @@ def test_looking_draws_nothing_from_the_random_numbers_of_others():
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
-    for name in POSITIONS:
+    for name in ENCODINGS.names():
         table_of(model, name)
     assert torch.equal(torch.rand(4), expected)
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@EVERY
 def test_every_encoding_can_be_looked_at_beside_every_model(name):
     """One row a position, numbers only, and columns that have a name; 2 · length positions for a continuation."""
     shapes = [{"d_model": d_model, "n_heads": n_heads} for d_model, n_heads in ((4, 4), (6, 2), (3, 1))]  # odd widths
@@ -260,7 +267,7 @@ def test_slopes_and_penalties_are_those_of_the_encoding(n_heads):
         assert matrix == pytest.approx(bias[head])
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@EVERY
 def test_lengths_are_roots_of_sums_of_squares(name):
     for own in ("learned", "rotary"):
         model = model_with(own, d_model=16, n_heads=2)
@@ -268,7 +275,7 @@ def test_lengths_are_roots_of_sums_of_squares(name):
         weights = model.embedding.weight.detach().double().numpy()[:-1]
         assert found.tokens == pytest.approx(np.sqrt((weights**2).sum(axis=1)))
         assert (found.factor, found.scaled) == (4, True)
-        if name in ("sinusoidal", "learned"):
+        if described(name).told == "vectors":
             rows = table_of(model, name).values.astype(float)
             assert found.positions == pytest.approx(np.sqrt((rows**2).sum(axis=1)))
         else:

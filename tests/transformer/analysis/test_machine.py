@@ -8,15 +8,25 @@ import numpy as np
 import pytest
 import torch
 
+from tests.kit import strangers
 from tests.kit.models import QUESTION, TASK_OF, config_of, plans, size_of
 from transformer.analysis.findings import Head
 from transformer.analysis.machine.movement import moved
 from transformer.analysis.machine.plan import Plan, plan_block, plan_head, plan_model
 from transformer.analysis.machine.vectors import vectors
-from transformer.config import NORM_KINDS, RunConfig
+from transformer.config import RunConfig
 from transformer.model import build
+from transformer.norms import NORMS
+from transformer.positions import ENCODINGS
 
-NORMS, POSITIONS = ("pre", "post", "none"), ("learned", "sinusoidal", "rotary", "alibi", "none")
+PLACES = ("pre", "post", "none")
+POSITIONS, KINDS = (*ENCODINGS.names(), *strangers.ENCODINGS), (*NORMS.names(), *strangers.NORMS)
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS)
+    strangers.lend(monkeypatch, NORMS, *strangers.NORMS)
 
 
 def boxes_own_all(plan: Plan, network: torch.nn.Module) -> None:
@@ -32,7 +42,7 @@ def boxes_own_all(plan: Plan, network: torch.nn.Module) -> None:
 
 def vectors_have_the_shapes(plan: Plan, network: torch.nn.Module, config: RunConfig) -> None:
     found = vectors(network, config.build_task(), QUESTION, plan, 2)
-    shapes = {box.name: box.shape[1:] for box in plan.boxes if box.kind != "tokens"}
+    shapes = {box.name: box.shape[1:] for box in plan.boxes if box.kind not in ("tokens", "told")}
     assert {name: value.shape for name, value in found.items()} == shapes
 
 
@@ -41,14 +51,15 @@ def vectors_have_the_shapes(plan: Plan, network: torch.nn.Module, config: RunCon
     ("architecture", "norm", "positions"),
     [
         (tuple(TASK_OF)[(i + j) % 3], norm, positions)
-        for (i, norm), (j, positions) in itertools.product(enumerate(NORMS), enumerate(POSITIONS))
+        for (i, norm), (j, positions) in itertools.product(enumerate(PLACES), enumerate(POSITIONS))
     ],
 )
 def test_every_plan_has_the_models_parameters_and_shapes(architecture: str, norm: str, positions: str) -> None:
     """All pairs of architecture, norm and encoding; with all parts, without some, and with a shared matrix."""
+    kinds = itertools.cycle(KINDS[POSITIONS.index(positions) % len(KINDS) :] + KINDS)
     for depth in (1, 2, 3, 6):
         bare = depth % 2 == 0
-        kind = NORM_KINDS[depth // 2 % len(NORM_KINDS)]
+        kind = next(kinds)
         parts = {"residual": not bare, "d_ff": 0 if bare else 24, "tied": depth == 3, "norm_kind": kind}
         config = config_of(architecture, n_layers=depth, norm=norm, positions=positions, **parts)
         network = build(config).eval()
@@ -78,7 +89,7 @@ def test_the_plan_of_a_gru_has_its_parameters_and_shapes(attention: str, depth: 
     vectors_have_the_shapes(plan, network, config)
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", PLACES)
 def test_each_vector_is_worked_out_anew_from_the_one_before(norm: str) -> None:
     """One block of a decoder, step by step with the raw weights: each box from what enters it."""
     config = config_of("decoder", norm=norm)

@@ -1,6 +1,7 @@
 """Every plug-in beside every other: models that cover all pairs of settings, and what must hold of each of them.
 
-Which settings there are is read from the folders of plug-ins, so a new one is met here with all the others.
+Which settings there are is read from the folders of plug-ins, so a new one is met here with all the others. Encodings
+and norms of strangers are among them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.kit import strangers
 from tests.kit.heads_by_hand import mapped
 from transformer import masks
 from transformer.analysis.assumptions import NotCovered
@@ -27,20 +29,21 @@ from transformer.analysis.sample import lay_out, observe_batch
 from transformer.analysis.stream.attribution import direct_logits
 from transformer.analysis.stream.lens import logit_lens
 from transformer.analysis.stream.norms import normalise
-from transformer.config import ATTENTIONS, NORM_KINDS, POSITIONS, ConfigError, ModelConfig, RunConfig, TaskConfig
+from transformer.config import ATTENTIONS, ConfigError, ModelConfig, RunConfig, TaskConfig
 from transformer.edits.heads.zero import AblateHead
 from transformer.model import Transformer, build
 from transformer.normalisation import Normalisation
+from transformer.norms import NORMS
 from transformer.observation import Observation, observe
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, described
 from transformer.tasks import TASKS
 
 LENGTH = 4
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "made_for": tuple((task, each) for task in TASKS.names() for each in TASKS[task].architectures if each != "gru"),
-    "positions": POSITIONS,
+    "positions": (*ENCODINGS.names(), *strangers.ENCODINGS),
     "norm": ("pre", "post", "none"),
-    "norm_kind": NORM_KINDS,
+    "norm_kind": (*NORMS.names(), *strangers.NORMS),
     "mask": tuple(str(masks.MASKS[name]()) for name in masks.rules()),
     "residual": (True, False),
     "d_ff": (0, 12),
@@ -54,6 +57,12 @@ RECURRENT: dict[str, tuple[Any, ...]] = {
 }
 MORE = 400
 """Combinations drawn at random that are tried by night."""
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS)
+    strangers.lend(monkeypatch, NORMS, *strangers.NORMS)
 
 
 def pairs(row: dict[str, Any]) -> set[tuple[tuple[str, Any], ...]]:
@@ -141,7 +150,7 @@ def patterns_are_shares_of_what_may_be_seen(seen: Observation) -> None:
 
 def terms_sum_to_scores(model: Transformer, seen: Observation) -> None:
     heads = splittable(model)
-    assert bool(heads) == (model.config.positions not in ("rotary", "none"))
+    assert bool(heads) == (described(model.config.positions).told in ("vectors", "bias"))
     for site in dict.fromkeys(head.site for head in heads):
         total = split_scores(model, seen, site).sum(dim=0)
         torch.testing.assert_close(total, seen[f"{site}.scores"], rtol=0, atol=1e-9)
@@ -170,9 +179,9 @@ def steps_end_at_the_norm(model: Transformer, task: Any, question: np.ndarray) -
                 normalise(model, task, question, site, 1)
             continue
         found = normalise(model, task, question, site, 1)
-        shift = 0 if found.shift is None else found.shift
+        shift, gain = 0 if found.shift is None else found.shift, 1 if found.gain is None else found.gain
         np.testing.assert_allclose(found.standard * found.divisor, found.centred, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(found.standard * found.gain + shift, found.after, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.standard * gain + shift, found.after, rtol=0, atol=1e-9)
 
 
 class ByHand(torch.nn.Module):

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from tests.kit import strangers
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.edits import EditError, parse_edit
 from transformer.edits.places.places_shift import ShiftPositions
@@ -16,12 +17,19 @@ from transformer.edits.places.swap import SwapPositions
 from transformer.edits.places.unplaced import RemovePositions
 from transformer.model import Transformer, build
 from transformer.observation import observe
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, PositionalEncoding
 
-TOLD = ("learned", "sinusoidal", "rotary", "alibi")
+with strangers.lent(ENCODINGS, *strangers.ENCODINGS):
+    TOLD = [name for name in ENCODINGS.names() if ENCODINGS[name].at is not PositionalEncoding.at]
+"""Encodings whose tokens can be told that they stand elsewhere."""
 TOKENS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 EVERY = pytest.mark.parametrize("positions", TOLD)
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch):
+    strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS)
 
 
 def model_of(positions: str, task: str = "reverse-aligned", **sizes: object) -> Transformer:

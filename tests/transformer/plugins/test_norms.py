@@ -1,6 +1,8 @@
 """Norms: each against its paper's formula and PyTorch's module, and all of them against one contract."""
 
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,16 +11,36 @@ import numpy as np
 import pytest
 import torch
 
+from tests.kit import strangers
 from tests.kit.heads_by_hand import mapped, normed, random_model
 from transformer.config import ConfigError, ModelConfig, RunConfig
+from transformer.foundation.registry import PlugInError
 from transformer.model import build
 from transformer.normalisation import NoNorm, Normalisation
 from transformer.norms import NORMS
 
 D_MODEL = 8
-ALL = pytest.mark.parametrize("name", NORMS.names())
-THEIRS = {"layer": torch.nn.LayerNorm, "rms": torch.nn.RMSNorm}
+EVERY = (*NORMS.names(), *strangers.NORMS)
+ALL = pytest.mark.parametrize("name", EVERY)
+THEIRS = {
+    "layer": lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=1e-5),
+    "rms": lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5),
+    "one-gain": lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5),
+    "no-gain": lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], eps=1e-5),
+    "shift-only": lambda x: torch.nn.functional.normalize(x, math.inf, dim=-1),
+    "mean-absolute": lambda x: torch.nn.functional.normalize(x, 1, dim=-1) * x.shape[-1],
+    "euclidean": lambda x: torch.nn.functional.normalize(x, 2, dim=-1),
+}
+"""PyTorch's own, before gain and shift."""
+SHIPPED = {"layer": torch.nn.LayerNorm, "rms": torch.nn.RMSNorm}
+"""PyTorch's modules with as many weights."""
 RUNS = Path(__file__).parents[3] / "checkpoints"
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch):
+    """The norms of strangers keep the contract of those that are shipped."""
+    strangers.lend(monkeypatch, NORMS, *strangers.NORMS)
 
 
 def made(name: str) -> Normalisation:
@@ -44,7 +66,7 @@ def test_says_what_it_is(name):
         assert words
         assert not words.endswith(".")
     for formula in (kind.formula, kind.size_formula):
-        assert formula.count("{") == formula.count("}") > 0
+        assert formula.count("{") == formula.count("}")
 
 
 @ALL
@@ -53,6 +75,7 @@ def test_it_is_its_linear_part_at_what_it_reads_plus_its_shift(name):
     norm, x = made(name), vectors(0)
     torch.testing.assert_close(norm(x), norm.linear(x, x) + norm.shift, rtol=0, atol=1e-12)
     assert (norm.bias is not None) == NORMS[name].shifts
+    assert sum(weight.numel() for weight in norm.parameters()) == NORMS[name]().parameters(D_MODEL)
     torch.testing.assert_close(norm.linear(x, x), norm.centre_and_scale(x) / norm.divisor(x), rtol=0, atol=1e-12)
 
 
@@ -110,18 +133,70 @@ def test_no_norm_leaves_every_vector_as_it_is_and_adds_nothing():
 
 
 def test_each_is_compared_with_another_s():
-    assert set(THEIRS) == set(NORMS.names())
+    assert set(THEIRS) == set(EVERY)
 
 
 @ALL
 @torch.no_grad()
-def test_it_is_its_formula_and_pytorch_s_module(name):
+def test_it_is_pytorch_s_formula_with_its_gain_and_its_shift(name):
     norm, x = made(name), vectors(0)
-    theirs = THEIRS[name](D_MODEL, eps=1e-5).double()
+    gain, shift = 1 if norm.weight is None else norm.weight, 0 if norm.bias is None else norm.bias
+    torch.testing.assert_close(norm(x), THEIRS[name](x) * gain + shift, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(norm.centre_and_scale(x), mapped(x.numpy(), norm), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@torch.no_grad()
+def test_a_shipped_one_is_its_formula_and_pytorch_s_module(name):
+    norm, x = made(name), vectors(0)
+    theirs = SHIPPED[name](D_MODEL, eps=1e-5).double()
     theirs.load_state_dict(norm.state_dict())
     torch.testing.assert_close(norm(x), theirs(x), rtol=0, atol=1e-12)
     np.testing.assert_allclose(norm(x), normed(x.numpy(), norm), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(norm.centre_and_scale(x), mapped(x.numpy(), norm), rtol=0, atol=1e-12)
+
+
+# --- what cannot be
+
+
+class Otherwise(NORMS["rms"]):
+    """It says that it has a gain, and leaves it out."""
+
+    def forward(self, x, gain, shift, epsilon):
+        return super().forward(x, torch.ones_like(gain), shift, epsilon)
+
+
+def test_one_that_does_otherwise_than_it_says_is_refused_in_a_sentence():
+    with pytest.raises(PlugInError, match=r"test_norms cannot be used: its `forward` is not gain · centred"):
+        Normalisation(Otherwise(), D_MODEL)
+
+
+NEW = {
+    "no words": (
+        "class New(Norm): centres = shifts = False",
+        "does not say its title, sign, description, formula, size",
+    ),
+    "neither": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): centres = None",
+        "it does not say its centres",
+    ),
+    "gains": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): gains = 'two'",
+        "`gains` must be each, one, none, not 'two'",
+    ),
+}
+
+
+@pytest.mark.parametrize("strange", NEW)
+def test_what_does_not_say_what_pages_need_is_refused_in_a_sentence(strange, tmp_path, monkeypatch):
+    code, sentence = NEW[strange]
+    (tmp_path / "new_norms").mkdir()
+    (tmp_path / "new_norms" / f"{strange.replace(' ', '_')}.py").write_text(
+        f"from transformer.norms import Norm\n{code}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(NORMS, "_modules", lambda: {strange: f"new_norms.{strange.replace(' ', '_')}"})
+    with pytest.raises(PlugInError, match=re.escape(sentence)):
+        NORMS[strange]
 
 
 @torch.no_grad()
@@ -147,14 +222,14 @@ def test_a_run_that_says_nothing_of_it_has_a_layer_norm_and_its_weights_keep_the
 
 
 def test_an_unknown_one_is_named_with_those_that_there_are():
-    with pytest.raises(ConfigError, match="norm_kind must be one of layer, rms, not 'batch'"):
+    with pytest.raises(ConfigError, match=f"norm_kind must be one of {', '.join(sorted(EVERY))}, not 'batch'"):
         ModelConfig(norm_kind="batch")
 
 
 def test_a_model_without_norms_has_one_config_whichever_kind_was_named():
     one, other = (RunConfig(model=ModelConfig(norm="none", norm_kind=kind)) for kind in ("layer", "rms"))
     assert one == other
-    named = [RunConfig(model=ModelConfig(norm_kind=kind)).model.other_norm for kind in NORMS.names()]
+    named = [RunConfig(model=ModelConfig(norm_kind=kind)).model.other_norm for kind in ("layer", "rms")]
     assert named == ["", "RMSNorm"]
 
 

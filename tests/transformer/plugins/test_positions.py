@@ -2,17 +2,27 @@
 
 import dataclasses
 import math
+import re
 
 import pytest
 import torch
 
+from tests.kit import strangers
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
+from transformer.foundation.registry import PlugInError
 from transformer.model import build
 from transformer.observation import observe
-from transformer.positions import ENCODINGS, NO_POSITIONS
+from transformer.positions import ENCODINGS, FIELDS, NO_POSITIONS, described
 
 N_CTX, D_MODEL, N_HEADS = 12, 16, 4
-ALL = pytest.mark.parametrize("name", ENCODINGS.names())
+EVERY = (*ENCODINGS.names(), *strangers.ENCODINGS)
+ALL = pytest.mark.parametrize("name", EVERY)
+
+
+@pytest.fixture(autouse=True)
+def _strangers(monkeypatch):
+    """The encodings of strangers keep the contract of those that are shipped."""
+    strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS)
 
 
 def encoding(name, n_ctx=N_CTX, d_model=D_MODEL, n_heads=N_HEADS):
@@ -24,10 +34,76 @@ def encoding(name, n_ctx=N_CTX, d_model=D_MODEL, n_heads=N_HEADS):
 
 @ALL
 def test_says_what_it_is(name):
-    kind = ENCODINGS[name]
-    assert kind.description
-    assert not kind.description.endswith(".")
-    assert kind.formula
+    """In words that stand in a sentence; and its class says what is read from its file without PyTorch."""
+    kind, said = ENCODINGS[name], described(name)
+    for words in (kind.description, kind.does):
+        assert not words.endswith(".")
+        assert "  " not in words
+    assert kind.formula.count("{") == kind.formula.count("}")
+    assert {field: getattr(said, field) for field in FIELDS} == {field: getattr(kind, field) for field in FIELDS}
+
+
+@ALL
+def test_acts_where_it_says(name):
+    """What is overridden, and what it gives."""
+    made, told = encoding(name), described(name).told
+    x = torch.randn(2, N_HEADS, N_CTX, D_MODEL // N_HEADS, generator=torch.Generator().manual_seed(0))
+    vectors, bias = made.vectors(5), made.bias(3, 5)
+    assert (vectors is not None, bias is not None) == (told == "vectors", told == "bias")
+    assert torch.equal(made.rotate(x), x) == (told != "rotation")
+    assert vectors is None or vectors.shape == (5, D_MODEL)
+    assert bias is None or bias.shape == (N_HEADS, 3, 5)
+    if told == "rotation":  # linear, and of a shorter input the same
+        torch.testing.assert_close(made.rotate(2 * x - x.flip(0)), 2 * made.rotate(x) - made.rotate(x.flip(0)))
+        assert torch.equal(made.rotate(x[..., :3, :]), made.rotate(x)[..., :3, :])
+
+
+NEW = {
+    "no words": ("class New(PositionalEncoding): pass", "does not say its title, description"),
+    "no term": (
+        "class New(PositionalEncoding):\n    title = description = does = 'new'\n    told = 'bias'\n"
+        "    def bias(self, n_query, n_key): return None",
+        "does not say its term",
+    ),
+    "nowhere there is": (
+        "class New(PositionalEncoding):\n    title = description = does = 'new'\n    told = 'logits'",
+        "`told` must be one of vectors, rotation, bias, nowhere, not 'logits'",
+    ),
+    "another way": (
+        "class New(PositionalEncoding):\n    title = description = does = 'new'\n    told = 'vectors'\n"
+        "    def rotate(self, x): return 2 * x",
+        "says that it is told by vectors, and overrides rotate",
+    ),
+    "no way": (
+        "class New(PositionalEncoding):\n    title = description = does = 'new'\n    told = 'vectors'",
+        "says that it is told by vectors, and does not override `vectors`",
+    ),
+    "words that are made": (
+        "class New(PositionalEncoding):\n    title = description = 'new'\n    formula = f'{1 + 1}'",
+        "write its `formula` out as a plain value",
+    ),
+    "inherited words": (
+        "from transformer.positions import rotary\nclass New(rotary.Rotary): pass",
+        "does not say its title, description",
+    ),
+    "half a word of pairs": (
+        "class New(PositionalEncoding):\n    title = description = 'new'\n    pairs = 'd_head'",
+        "`pairs` and `pairing` are said together",
+    ),
+}
+
+
+@pytest.mark.parametrize("strange", NEW)
+def test_what_does_not_say_what_pages_need_is_refused_in_a_sentence(strange, tmp_path, monkeypatch):
+    code, sentence = NEW[strange]
+    (tmp_path / "newcomers").mkdir()
+    name = f"new-{list(NEW).index(strange)}"
+    file = tmp_path / "newcomers" / f"{name.replace('-', '_')}.py"
+    file.write_text(f"from transformer.positions import PositionalEncoding\n{code}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(ENCODINGS, "_modules", lambda: {name: f"newcomers.{file.stem}"})
+    with pytest.raises(PlugInError, match=re.escape(sentence)):
+        ENCODINGS[name]
 
 
 @ALL
@@ -69,13 +145,17 @@ def test_fits_any_length_up_to_its_own(name):
 
 
 @ALL
-def test_only_the_learned_table_is_a_parameter_and_stored(name):
-    made = encoding(name)
-    assert [p.shape for p in made.parameters()] == ([(N_CTX, D_MODEL)] if name == "learned" else [])
-    assert set(made.state_dict()) == ({"table"} if name == "learned" else set())
+def test_what_is_learned_is_a_parameter_and_what_is_not_is_none(name):
+    """And what is not stored is built anew as it was."""
+    made, kind = encoding(name), described(name)
+    assert bool([*made.parameters()]) == kind.learned
+    again = encoding(name)
+    again.load_state_dict(made.state_dict())
+    for buffer, value in made.named_buffers():
+        assert torch.equal(again.get_buffer(buffer), value)
 
 
-@pytest.mark.parametrize("name", ["alibi", "learned", "rotary", "sinusoidal"])
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "none"])
 def test_tells_positions_apart(name):
     """The same three tokens twice, everything in sight: without positions the model would say the same twice."""
     model = build(RunConfig(model=ModelConfig(positions=name, mask="full", norm="none", d_model=16, n_heads=2)))

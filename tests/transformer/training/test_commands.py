@@ -20,9 +20,10 @@ from transformer import checkpoints, masks
 from transformer.__main__ import main
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
 from transformer.analysis.film.film import Film
-from transformer.config import POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation.program import program
 from transformer.model import build
+from transformer.positions import ENCODINGS
 from transformer.tasks import TASKS
 from transformer.training.recording import record
 from transformer.training.runs import Run
@@ -348,7 +349,7 @@ def test_help_names_every_setting_and_every_plug_in(capsys):
     said = capsys.readouterr().out
     for field in fields():
         assert re.search(rf"{option(field.name)}\b", said), field.name
-    for name in (*TASKS.names(), *POSITIONS, *masks.MASKS.names()):
+    for name in (*TASKS.names(), *ENCODINGS.names(), *masks.MASKS.names()):
         assert name in said, name
 
 

@@ -20,10 +20,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer.analysis.assumptions import Told, attention_of, require_residual, told_by
+from transformer.analysis.assumptions import attention_of, require_residual, told_by
 from transformer.analysis.findings import Head
 from transformer.analysis.stream.sublayers import map_after, map_before
 from transformer.model import Transformer
+from transformer.positions import Told
 
 
 @dataclass(frozen=True)

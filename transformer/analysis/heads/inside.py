@@ -34,7 +34,7 @@ class Inside:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     rotated: bool
-    """Were query and keys turned by their position (rotary)?"""
+    """Were query and keys turned by their position?"""
     norm_behind: str
     """The norm that follows the residual sum (post-norm), "LayerNorm"; empty where none does."""
 
@@ -45,7 +45,7 @@ class Inside:
     dots: Float[np.ndarray, "key"]
     scaled: Float[np.ndarray, "key"]
     bias: Float[np.ndarray, "key"] | None
-    """What the encoding adds to the scores (ALiBi)."""
+    """What the encoding adds to the scores, where it does."""
     scores: Float[np.ndarray, "key"]
     visible: Bool[np.ndarray, "key"]
     largest: float
@@ -68,6 +68,8 @@ class Inside:
     """The residual stream that all this is added to."""
     after: Float[np.ndarray, "d_model"]
     """The sum, before the norm of a post-norm model."""
+    bias_formula: str = ""
+    """LaTeX: what the encoding says of its bias; empty where it has none, or no formula."""
     residual: bool = True
     """Does the model keep what was there? If not, `before` is 0: the stream is what is written, and that alone."""
 
@@ -155,6 +157,7 @@ def look_inside(
         out=_array(out),
         before=_array(before),
         after=_array(before + out),
+        bias_formula="" if bias is None else model.config.encoding.formula,
         residual=model.config.residual,
     )
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer.analysis.assumptions import told_by
 from transformer.analysis.sample import labels, lay_out, observe_batch
 from transformer.analysis.stream.sublayers import sublayer_of
 from transformer.attention import MultiHeadAttention
@@ -33,7 +34,7 @@ class SideBySide:
     read: Float[np.ndarray, "d_model"]
     """The token's vector as the attention reads it: after the norm of a pre-norm model."""
     query: Float[np.ndarray, "head d_head"]
-    """read · W_Q + b_Q, split; a rotary encoding turns it afterwards."""
+    """read · W_Q + b_Q, split; an encoding that turns queries does so afterwards."""
     visible: Bool[np.ndarray, "head key"]
     """What the mask lets this token see."""
     pattern: Float[np.ndarray, "head key"]
@@ -44,7 +45,8 @@ class SideBySide:
     """b_O, which is no head's."""
     out: Float[np.ndarray, "d_model"]
     """The sum of all of `written`, and the bias."""
-    rotated: bool
+    turned: str
+    """What the encoding does with queries and keys, in words after "each head"; empty where it leaves them."""
 
     @property
     def lengths(self) -> Float[np.ndarray, "head"]:
@@ -89,6 +91,7 @@ def look_at_all_heads(
     sublayer = sublayer_of(model, site)
     read = sublayer.around.before(seen[sublayer.reads])[0, place]
     source = () if batch.source is None else tuple(task.vocabulary[token] for token in batch.source[0])
+    rotated = told_by(model.positions) == "rotation" and not site.endswith("cross_attention")
     queries, keys = labels(site, tuple(task.vocabulary[token] for token in batch.tokens[0]), source)
     return SideBySide(
         site=site,
@@ -103,7 +106,7 @@ def look_at_all_heads(
         written=_array(attention.contributions(z)[0, :, place]),
         bias=_array(attention.out.bias),
         out=_array(seen[f"{site}.out"][0, place]),
-        rotated=model.config.positions == "rotary" and not site.endswith("cross_attention"),
+        turned=model.config.encoding.does if rotated else "",
     )
 
 

@@ -1,12 +1,13 @@
 """The plan of a model: its boxes, its arrows, and the shape of what passes along each of them, from its config alone.
 
 After figure 1 of "Attention Is All You Need" (Vaswani et al., 2017): what is read stands at the bottom, what comes out
-on top. There are three levels: the whole model, one of its blocks, one of its heads. Nothing here imports PyTorch.
+on top. There are three levels: the whole model, one of its blocks, one of its heads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from transformer.analysis.findings import Head
@@ -15,8 +16,6 @@ from transformer.config import ModelConfig
 if TYPE_CHECKING:
     from transformer.tasks import Question, Task
 
-ADDED = ("learned", "sinusoidal")
-"""Encodings that are vectors, added to the embeddings."""
 NAMES = {"self_attention": "self-attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
 SUBLAYERS = {"self_attention": "resid_mid", "cross_attention": "resid_cross", "feed_forward": "resid_post"}
 """The parts of a block that write into its residual stream, and the site of the stream after each."""
@@ -148,18 +147,21 @@ def _transformer(config: ModelConfig, size: Size) -> Plan:
             parameters=size.vocabulary * d,
             weights=("embedding.",),
         )
-        if config.positions in ADDED:
-            learned = config.positions == "learned"
+        if config.encoding.told == "vectors":
             at = way.put(
                 f"{stack}.position_embedding",
                 "positions",
-                f"+ {config.positions} positions",
+                f"+ {config.encoding.title} positions",
                 (n, d),
                 at,
                 road=True,
-                parameters=size.context * d if learned else 0,
-                weights=("positions.",) if learned else (),
+                parameters=position_parameters(config, size),
+                weights=("positions.",) if config.encoding.learned else (),
             )
+        elif config.encoding.learned:
+            told = f"{config.encoding.title} positions: read in every block"
+            own = position_parameters(config, size)
+            way.put(f"{stack}.told", "told", told, (own,), parameters=own, weights=("positions.",))
         for layer in range(config.n_layers):
             at = way.put(
                 f"{stack}.{layer}",
@@ -267,8 +269,25 @@ def block_parameters(config: ModelConfig, *, cross: bool) -> int:
 
 
 def norm_parameters(config: ModelConfig) -> int:
-    """Parameters of one norm: a gain, and a shift where it has one."""
-    return config.d_model * (2 if config.kind_of_norm.shifts else 1)
+    """Parameters of one norm: its gain and its shift, as far as it has them."""
+    return config.kind_of_norm.parameters(config.d_model)
+
+
+def position_parameters(config: ModelConfig, size: Size) -> int:
+    """Parameters of the positional encoding. Only for a learned one PyTorch is asked."""
+    if config.recurrent or not config.encoding.learned:
+        return 0
+    return _position_parameters(config.positions, size.context, config.d_model, config.n_heads)
+
+
+@cache
+def _position_parameters(name: str, n_ctx: int, d_model: int, n_heads: int) -> int:
+    from transformer.foundation.drawing import drawing
+    from transformer.positions import ENCODINGS
+
+    with drawing(0):
+        made = ENCODINGS[name](n_ctx=n_ctx, d_model=d_model, n_heads=n_heads)
+    return sum(weight.numel() for weight in made.parameters())
 
 
 def feed_forward(config: ModelConfig) -> int:
@@ -383,11 +402,12 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
     looked_at = read
     if cross:
         looked_at = plan.put(Box("encoder.memory", "memory", "the encoder’s memory", (keys, d), row=0, slot=(1, 2)))
-        plan.boxes[0] = Box(**{**vars(plan.boxes[0]), "slot": (0, 2)})
-    turned = ", turned by its place" if config.positions == "rotary" and not cross else ""
+        plan.boxes[0] = replace(plan.boxes[0], slot=(0, 2))
+    told = "nowhere" if cross else config.encoding.told
+    changed = ", changed by its place" if told == "rotation" else ""
     names = {
-        "query": (f"query: what it looks for{turned}", n, read),
-        "key": (f"keys: what each offers{turned}", keys, looked_at),
+        "query": (f"query: what it looks for{changed}", n, read),
+        "key": (f"keys: what each offers{changed}", keys, looked_at),
         "value": ("values: what each hands over", keys, looked_at),
     }
     row = plan.rows
@@ -395,7 +415,7 @@ def plan_head(config: ModelConfig, size: Size, head: Head) -> Plan:
         made = Box(f"{head}.{kind}", kind, title, (length, width), row, slot=(index, 3), parameters=maps)
         plan.put(made, source)
     way.row = row + 1
-    biased = " − m · distance" if config.positions == "alibi" and not cross else ""
+    biased = f" {config.encoding.term}" if told == "bias" else ""
     at = way.put(
         f"{head}.scores", "scores", f"scores: q · k / √{width}{biased}", (n, keys), f"{head}.query", f"{head}.key"
     )

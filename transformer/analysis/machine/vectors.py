@@ -28,7 +28,7 @@ def vectors(
     *,
     said: Int[np.ndarray, "answer"] | None = None,
 ) -> dict[str, Float[np.ndarray, "number"]]:
-    """What leaves each box for the token at `place`, counted from 0; boxes that hold token numbers are left out.
+    """What leaves each box for the token at `place`, counted from 0; without boxes of token numbers or weights alone.
 
     In a stack that reads a source it is the source token at the same place, or the last one. Of a pattern and its
     scores it is the row of this query. `said`, if given, is read in place of the right answer.
@@ -63,7 +63,7 @@ def vectors(
 def _transformer(model: Transformer, seen: Observation, box: Box) -> Float[Tensor, "place number"] | None:
     """What leaves a box of a transformer, at every place."""
     name, kind = box.name, box.kind
-    if kind == "tokens":
+    if kind in ("tokens", "told"):
         return None
     if kind == "positions":
         return seen[f"{box.stack}.0.resid_pre"][0]

@@ -1,4 +1,4 @@
-"""A norm on one token's vector, step by step: centred where it centres, divided by its size, scaled, shifted.
+"""A norm on one token's vector, step by step: centred, divided by its size, scaled, shifted, as far as it does it.
 
 What each norm does, and its source, stand in `transformer.norms`. Each token is normalised by itself.
 """
@@ -43,11 +43,14 @@ class Normed:
     """`before`, less its mean where the norm takes that off."""
     standard: Float[np.ndarray, "d_model"]
     """centred / divisor."""
-    gain: Float[np.ndarray, "d_model"]
+    sizes: tuple[float, ...]
+    """What the norm measures on `before`, `centred`, `standard` and `after`, one after the other."""
+    gain: Float[np.ndarray, "gain"] | None
+    """One number a dimension, or one for all; None where the norm does not scale."""
     shift: Float[np.ndarray, "d_model"] | None
     """None where the norm adds nothing."""
     after: Float[np.ndarray, "d_model"]
-    """gain · standard + shift: post-norm as the pass recorded it, pre-norm by the model's own module."""
+    """gain · standard + shift, as far as it has them: post-norm as the pass recorded it, pre-norm by the module."""
 
 
 @torch.no_grad()
@@ -115,6 +118,7 @@ def normalise(
     after = norm(before) if model.config.norm == "pre" else seen[sublayer.after][0, place]
     x = before.cpu().double()
     centred, divisor = norm.kind.centred(x), norm.divisor(x)
+    steps = (x, centred, centred / divisor, after.cpu().double())
     return Normed(
         before=before.cpu().numpy().copy(),
         mean=float(x.mean()),
@@ -123,7 +127,8 @@ def normalise(
         divisor=float(divisor),
         centred=centred.numpy(),
         standard=(centred / divisor).numpy(),
-        gain=norm.weight.cpu().numpy().copy(),
+        sizes=tuple(float(norm.kind.size(each)) for each in steps),
+        gain=None if norm.weight is None else norm.weight.cpu().numpy().copy(),
         shift=None if norm.bias is None else norm.bias.cpu().numpy().copy(),
         after=after.cpu().numpy().copy(),
     )

@@ -14,7 +14,7 @@ from dashboard.models.model import Model
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.models.positions import reversal, two_orders
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain
+from dashboard.parts.prose import plain, with_positions
 from dashboard.view import session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
@@ -33,8 +33,6 @@ LONG_ORDER = 22
 """Letters of an order that is written in full."""
 ROUNDING = 1e-9
 """A difference below this is rounding: the numbers are computed in float64."""
-NAMES = {"none": "without positions", "learned": "with learned positions"}
-"""The two small models, as they are drawn."""
 
 
 def answer(model: Model) -> str:
@@ -71,18 +69,19 @@ def _two_orders(model: Model) -> None:
     if turned == names:
         st.caption("These tokens are the same from back to front. Type others, and the two orders differ.")
         return
-    own, all_of_them = model.config.model.positions, found.untold.shape[1]
-    change = found.untold[0] if own == "none" else found.told[1] - found.told[0]
+    own, all_of_them = model.config.model.encoding, found.untold.shape[1]
+    untold = own.told == "nowhere"
+    change = found.untold[0] if untold else found.told[1] - found.told[0]
     changed = np.argsort(-np.abs(change), kind="stable")[: max(1, min(SHOWN, int((np.abs(change) > ROUNDING).sum())))]
     most = np.sort(changed)
-    panels = [Panel(_titled(NAMES["none"], found.moved[0]), found.untold[:, most])]
-    if own != "none":
-        panels.append(Panel(_titled(f"with its {own} positions", found.moved[1]), found.told[:, most]))
+    panels = [Panel(_titled("without positions", found.moved[0]), found.untold[:, most])]
+    if not untold:
+        panels.append(Panel(_titled(f"with its {own.title} positions", found.moved[1]), found.told[:, most]))
     st.markdown(
         f"**The same tokens in two orders**: what the first attention gives the last token, '{plain(names[-1])}'"
     )
-    said = _compared(all_of_them, *found.moved, own)
-    which = "" if own == "none" else " that change most"
+    said = _compared(all_of_them, *found.moved, told=not untold)
+    which = "" if untold else " that change most"
     figure = coloured(
         two_orders_heatmap,
         panels,
@@ -105,11 +104,11 @@ def _written(names: tuple[str, ...]) -> str:
     return whole if len(whole) <= LONG_ORDER else f"{names[0]} … {names[-2]} {names[-1]}"
 
 
-def _compared(numbers: int, untold: float, told: float, own: str) -> str:
-    """By how much the two rows differ at most, without positions and with the model's `own`."""
-    same = "exactly" if not untold else f"but for rounding ({tiny(untold)})"
+def _compared(numbers: int, without: float, own: float, *, told: bool) -> str:
+    """By how much the two rows differ at most, without positions and with the model's own if it is `told` any."""
+    same = "exactly" if not without else f"but for rounding ({tiny(without)})"
     said = f"Without positions all {numbers} numbers are the same, {same}: a sum has no order."
-    return said if own == "none" else f"{said} With positions they differ by up to {told:.2f}."
+    return f"{said} With positions they differ by up to {own:.2f}." if told else said
 
 
 # --- two small models
@@ -134,7 +133,7 @@ def _under_way(small: dict[str, Lesson]) -> str:
         return ""
     if all(each.waiting or each.done for each in small.values()):
         return ":material/hourglass_top: they wait for another training …"
-    going = [f"{NAMES[name]} step {len(each.steps)}" for name, each in small.items() if not each.done]
+    going = [f"{with_positions(name)} step {len(each.steps)}" for name, each in small.items() if not each.done]
     return f":material/hourglass_top: being trained now, {' and '.join(going)} …"
 
 
@@ -150,13 +149,14 @@ def _bars(most: np.ndarray, measured: dict[str, Accuracy | None], under_way: str
             answer = np.array(found.groups) == found.groups[-1]
             mean, (low, high) = found.mean[answer], (edge[answer] for edge in found.interval())
             shares[positions] = mean
-        bars.append(Bars(NAMES[positions], mean, low, high))
+        bars.append(Bars(with_positions(positions), mean, low, high))
     said = (
         f"A bag is the tokens without their order. Its ceiling is what the best guess from it gets right: "
         f"{most.mean():.2f} on average; chance is {chance:.2f}."
     )
     if shares:
-        said += f" Right on average: {', '.join(f'{mean.mean():.2f} {NAMES[each]}' for each, mean in shares.items())}."
+        right = ", ".join(f"{mean.mean():.2f} {with_positions(each)}" for each, mean in shares.items())
+        said += f" Right on average: {right}."
     figure = coloured(bag_bars, bars, ceiling=most, chance=chance, names=names)
     makers = [Maker("two models of one layer, trained on the spot", no_positions.STEPS)]
     plot(figure, key="bag", alt=said, height=360, makers=makers)
@@ -196,7 +196,7 @@ def _said_first() -> None:
     for positions in no_positions.POSITIONS:
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✕" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
-        lines.append(f"- {NAMES[positions]}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}")
+        lines.append(f"- {with_positions(positions)}: {found.said} {marks[0]}, and {found.said_other} {marks[1]}")
     st.markdown("\n".join(lines))
 
 
@@ -209,8 +209,8 @@ def _backwards(model: Model) -> None:
         return
     st.markdown("**Permutation-equivariant**: f(x∘π) = f(x)∘π")
     found = reversal(model, session.question(model), everything_seen=True)
-    own = model.config.model.positions
-    taken = "which has no positions" if own == "none" else f"without its {own} positions"
+    own = model.config.model.encoding
+    taken = "which has no positions" if own.told == "nowhere" else f"without its {own.title} positions"
     st.markdown(
         f"{plain(model.name)}, {taken}, without a mask: if it reads the input backwards, all logits come out backwards "
         f"({_exactly(found.moved)}). Attention sums over a set of keys, and a set has no order."

@@ -188,7 +188,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
         i = int(np.abs(found.read).argmax())
         return f"{token} comes with {whole} numbers. The largest in size is {signed(found.read[i])}, in dimension {i}."
     if stage == "project":
-        turned = " Rotary positions then turn each head’s part." if found.rotated else ""
+        turned = f" Then each head {found.turned}." if found.turned else ""
         return (
             f"One product with W_Q makes {whole} new numbers. Each head’s {width} depend on all {whole} numbers of x."
             f"{turned}"

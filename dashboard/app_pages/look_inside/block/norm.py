@@ -25,7 +25,7 @@ from dashboard.figures.kit.numbers import short, signed
 from dashboard.figures.layers import Line, layer_lines
 from dashboard.models.model import Model
 from dashboard.parts import waiting
-from dashboard.parts.prose import plain
+from dashboard.parts.prose import learned_by_norm, plain
 from dashboard.parts.steps import draw_code, draw_words
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
@@ -97,18 +97,22 @@ def headline(found: Normed, token: str, kind: Norm) -> str:
 
 def _sentence(found: Normed, place: Place, kind: Norm) -> str:
     """Mean and size of one token's numbers, before and after."""
+    before, _, divided, after = found.sizes
+    last = " and ".join(learned_parts(kind))
     if not kind.centres:
-        divided, after = (np.sqrt(np.square(each, dtype=np.float64).mean()) for each in (found.standard, found.after))
-        return (
-            f"{place.token}: before, the {kind.size_name} is {found.size:.2f}. Divided: {divided:.2f}. After the gain"
-            f"{' and the shift' * kind.shifts}: {after:.2f}."
-        )
-    return (
-        f"{place.token}: before, the mean is {signed(found.mean)} and the {kind.size_name} {found.size:.2f}. Centred "
-        f"and divided: {signed(found.standard.mean())} and {found.standard.std():.2f}. After gain"
-        f"{' and shift' * kind.shifts}: "
-        f"{signed(found.after.mean(dtype=np.float64))} and {found.after.std(dtype=np.float64):.2f}."
+        said = f"{place.token}: before, the {kind.size_name} is {before:.2f}. Divided: {divided:.2f}."
+        return f"{said} After {last}: {after:.2f}." if last else said
+    said = (
+        f"{place.token}: before, the mean is {signed(found.mean)} and the {kind.size_name} {before:.2f}. Centred "
+        f"and divided: {signed(found.standard.mean())} and {divided:.2f}."
     )
+    mean = signed(found.after.mean(dtype=np.float64))
+    return f"{said} After {last}: {mean} and {after:.2f}." if last else said
+
+
+def learned_parts(kind: Norm) -> list[str]:
+    """What it has learned, in the order in which it is used."""
+    return ["gain"] * (kind.gains != "none") + ["shift"] * kind.shifts
 
 
 def _opens(model: Model, path: str, place: int) -> str:
@@ -132,19 +136,27 @@ def steps_of(found: Normed, kind: Norm) -> dict[str, np.ndarray]:
     """The numbers after each step of the norm, by what was done."""
     centred = {"− mean": found.centred} if kind.centres else {}
     divided = {f"÷ {kind.size_short}": found.standard}
-    return {"before": found.before} | centred | divided | {f"× gain{' + shift' * kind.shifts}": found.after}
+    signs = {"gain": "× gain", "shift": "+ shift"}
+    last = " ".join(signs[part] for part in learned_parts(kind))
+    return {"before": found.before} | centred | divided | ({last: found.after} if last else {})
+
+
+def sizes_of(found: Normed, kind: Norm) -> list[float]:
+    """What the norm measures after each of these steps."""
+    before, centred, divided, after = found.sizes
+    return [before, *[centred] * kind.centres, divided, *[after] * bool(learned_parts(kind))]
 
 
 def _panels(found: Normed, place: Place, kind: Norm) -> None:
     steps = steps_of(found, kind)
-    figure = coloured(norm_panels, steps, centres=kind.centres)
+    figure = coloured(norm_panels, steps, sizes_of(found, kind), kind.size_sign, centres=kind.centres)
     plot(figure, key="norm", alt=_sentence(found, place, kind), height=330)
     drawn = (
         f"Dashed: the mean μ. Band: one {kind.size_name} {kind.size_sign} to either side."
         if kind.centres
         else f"Dashed: 0. Band: one {kind.size_name} ({kind.size_sign}) to either side."
     )
-    above = len(steps) - 2
+    above = 1 + kind.centres
     st.caption(f"{drawn} Panels side by side have one scale; from {above} to {above + 1} the scale changes.")
 
 
@@ -169,25 +181,25 @@ def _steps(found: Normed, config: ModelConfig, name: str) -> None:
     rest = rf"$d = {d}$, &emsp; $\varepsilon = {_power(found.epsilon)}$"
     st.markdown(rf"$\mu = \frac1d\sum_i x_i = {found.mean:.4f}$, &emsp; {rest}" if kind.centres else rest)
     st.markdown(rf"${kind.size_formula} = {found.size:.4f}$")
-    shifted = "" if found.shift is None else f", plus the shift {signed(found.shift[i], 4)},"
-    st.markdown(
-        f"In dimension {i}, {signed(found.standard[i], 4)} times the gain {signed(found.gain[i], 4)}{shifted} is "
-        f"{signed(found.after[i], 4)}."
-    )
+    gain = None if found.gain is None else found.gain[i if len(found.gain) > 1 else 0]
+    scaled = "" if gain is None else f" times the gain {signed(gain, 4)}"
+    shifted = "" if found.shift is None else f"{',' if scaled else ''} plus the shift {signed(found.shift[i], 4)}"
+    comma = "," if scaled and shifted else ""
+    if scaled or shifted:
+        st.markdown(
+            f"In dimension {i}, {signed(found.standard[i], 4)}{scaled}{shifted}{comma} is {signed(found.after[i], 4)}."
+        )
     read = "the residual stream" if norm == "pre" else "the sum of the stream and what the sub-layer wrote"
     measured_on = f"Mean and {kind.size_name} are" if kind.centres else f"The {kind.size_name} is"
-    learned = (
-        "Gain and shift are learned, one of each per dimension."
-        if kind.shifts
-        else "The gain is learned, one number per dimension; there is no shift."
-    )
     st.caption(
-        f"x is {read}. {measured_on} taken over the {d} numbers of this one token; no other token matters. {learned}"
+        f"x is {read}. {measured_on} taken over the {d} numbers of this one token; no other token matters. "
+        f"{learned_by_norm(kind, d)}"
     )
     stream = (("d_model", d),)
+    gained = () if found.gain is None else (Shape("gain", stream if kind.gains == "each" else ()),)
     shift = (Shape("shift", stream),) if kind.shifts else ()
     draw_code(
-        (Shape("x", stream), Shape("gain", stream), *shift, Shape(f"{kind.sign}(x)", stream)),
+        (Shape("x", stream), *gained, *shift, Shape(f"{kind.sign}(x)", stream)),
         (BLOCK, MARKS[norm, name]),
     )
 
@@ -245,10 +257,9 @@ def _depth(model: Model) -> None:
         figure = coloured(layer_lines, lines, across="layer", up="gradient norm", powers=True)
         plot(figure, key="norm-gradients", alt=f"{said}.", height=290, makers=makers)
         much = float(found["post", depth][-1] / found["pre", depth][-1])
-        warm = (
-            f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm. Xiong et al. "
-            "(2020) give this, for LayerNorm, as the reason why post-norm needs a warm-up."
-        )
+        warm = f" The last layer's gradient is {short(much)} times as large with post-norm as with pre-norm."
+        if not model.config.model.other_norm:
+            warm += " Xiong et al. (2020) give this as the reason why post-norm needs a warm-up."
         st.caption(f"{said}.{warm if much > LARGER else ''}")
     with right:
         lines = [Line(NORMS[norm], np.array(ratios[norm])) for norm in NORMS]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -13,24 +15,18 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts import waiting
-from dashboard.parts.prose import code_around, encoding_name, plain
+from dashboard.parts.prose import code_around, plain
 from dashboard.parts.tables import height_of
 from dashboard.view import training
+from transformer.foundation.words import listed
 from transformer.training.runs import Run
 
 if TYPE_CHECKING:
     from transformer.analysis.weights import Entry, Movement
 
 
-CODE = {
-    "learned": ("transformer.positions.learned:Learned.__init__", "nn.Parameter"),
-    "sinusoidal": ("transformer.positions.sinusoidal:Sinusoidal.__init__", "register_buffer"),
-    "rotary": ("transformer.positions.rotary:Rotary.__init__", 'register_buffer("cos"'),
-    "alibi": ("transformer.positions.alibi:ALiBi.__init__", "register_buffer"),
-}
-"""Where an encoding's table becomes a parameter or a buffer: the function, and what marks the line in it."""
 MASK = ("transformer.model:Transformer.__init__", "register_buffer")
-"""The same of the mask, for a model without an encoding."""
+"""Where the mask becomes a buffer: the function, and what marks the line in it."""
 MOST_ROWS = 12
 """Tensors that are seen without scrolling."""
 EVERY = 1.0
@@ -164,33 +160,55 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
     with positions:
         st.markdown(_positions(model, found))
         if buffers:  # a recurrent network that is watched has none
-            name, mark = CODE.get(model.config.model.positions, MASK)
+            name, mark = _code(model)
             st.html(coloured(code_excerpt, name.partition(":")[2], *code_around(name, mark)))
+
+
+def _code(model: Model) -> tuple[str, str]:
+    """The line in which the encoding's first table becomes a parameter or a buffer; without one, that of the mask."""
+    if model.config.model.encoding.told == "nowhere":
+        return MASK
+    kind = type(model.transformer().positions)
+    lines = inspect.getsource(kind.__init__).splitlines() if "__init__" in vars(kind) else []
+    for line in lines:
+        mark = line.strip()
+        if ("nn.Parameter(" in mark or "register_buffer(" in mark) and sum(mark in each for each in lines) == 1:
+            return f"{kind.__module__}:{kind.__qualname__}.__init__", mark
+    return MASK
 
 
 def _positions(model: Model, found: tuple[Entry, ...]) -> str:
     """Whether the positions are learned, and how far they have moved."""
-    name = model.config.model.positions
+    encoding = model.config.model.encoding
+    if encoding.told == "nowhere":
+        return "This model has no positional encoding, so there is nothing of it to learn."
     tables = [entry for entry in found if entry.name.startswith("positions.")]
     if not tables:
-        return "This model has no positional encoding, so there is nothing of it to learn."
-    named = " and ".join(f"`{entry.name}`" for entry in tables)
-    several = len(tables) > 1
+        return f"The {plain(encoding.title)} positions keep no tensor: they are computed in each pass."
     moved = None if model.run is None else movements(model)
-    if tables[0].kind == "parameter":
-        far = " Here they were written by hand."
-        if moved is not None:
-            by = moved[tables[0].name].relative
-            far = f" At step {model.step} they have moved by {by:.3f} of their initial length."
-        return f"The {encoding_name(name)} positions are a parameter, {named}: training can move them.{far}"
-    far = ""
-    if moved is not None:
+    said = [
+        _kept(model, encoding.title, [entry for entry in tables if entry.kind == kind], moved)
+        for kind in ("parameter", "buffer")
+        if any(entry.kind == kind for entry in tables)
+    ]
+    return " ".join(said)
+
+
+def _kept(model: Model, title: str, tables: list[Entry], moved: dict[str, Movement] | None) -> str:
+    """Whether training moves these tensors of an encoding, all parameters or all buffers, and how far they are."""
+    kind, named = tables[0].kind, listed([f"`{entry.name}`" for entry in tables])
+    does = "training can move them" if kind == "parameter" else "no training moves them"
+    said = f"The {plain(title)} positions are {f'{kind}s' if len(tables) > 1 else f'a {kind}'}, {named}: {does}."
+    if moved is None:
+        return f"{said} Here they were written by hand." if kind == "parameter" else said
+    if kind == "buffer":
         most = max(moved[entry.name].distance for entry in tables)
-        far = " They have moved by exactly 0." if most == 0 else f" They have moved by {tiny(most)}."
-    return (
-        f"The {encoding_name(name)} positions are {'buffers' if several else 'a buffer'}, {named}: no "
-        f"training moves them.{far}"
-    )
+        return f"{said} They have moved by {'exactly 0' if most == 0 else tiny(most)}."
+    first = moved[tables[0].name]
+    began = not math.isnan(first.relative)
+    by = f"{first.relative:.3f} of their initial length" if began else f"{first.distance:.3f} from 0, where they began"
+    whose = "they have" if len(tables) == 1 else f"`{tables[0].name}` has"
+    return f"{said} At step {model.step} {whose} moved by {by}."
 
 
 @cached(64)

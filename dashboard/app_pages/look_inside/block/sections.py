@@ -77,8 +77,6 @@ PARTS: tuple[Part, ...] = (
         "Which numbers of a model does training change, and which never?",
         parameters.answer,
         (
-            "transformer.positions.learned.Learned.__init__",
-            "transformer.positions.sinusoidal.Sinusoidal.__init__",
             "transformer.analysis.weights.inventory",
             "transformer.analysis.weights.movements",
         ),

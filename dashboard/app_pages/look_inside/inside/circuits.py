@@ -12,7 +12,7 @@ from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.components.plot import coloured, plot
 from dashboard.models import passages
 from dashboard.models.model import Model
-from dashboard.parts.prose import encoding_name
+from dashboard.parts.prose import capital
 from dashboard.parts.widgets import told
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
@@ -24,8 +24,7 @@ MOST_POSITIONS = 64
 MOST_TOKENS, FEW_TOKENS, OWN_TOKENS = 40, 24, 16
 """Symbols up to which a circuit is drawn whole; tokens of a larger vocabulary that are, and how many of the passage."""
 NO_POSITIONS = {
-    "rotation": "Rotary positions have no vectors: queries and keys are turned, and only the distance between two "
-    "tokens counts. The matrix beside this is for two tokens at the same position.",
+    "rotation": "{name} positions have no vectors: each head {does}. The matrix beside this leaves that out.",
     "nowhere": "Nothing gives this head positions directly. What it knows of them comes through the layers before it.",
 }
 
@@ -40,20 +39,19 @@ def circuits(model: Model, sample: Sample, head: Head) -> None:
 def _three(model: Model, sample: Sample, head: Head) -> None:
     tokens = tokens_to_show(model.task, session.question(model))
     found = measured.circuits(model, head, tokens)
-    expected = model.task.expected_keys(session.question(model))
+    expected, encoding = model.task.expected_keys(session.question(model)), model.config.model.encoding
     names = tuple(model.task.vocabulary[token] for token in tokens)
     places = st.columns(3, gap="medium")
     with places[0]:
         st.markdown("**QK over positions**: which position looks at which")
         if found.qk_positions is None:
-            st.info(NO_POSITIONS[found.positions_from])
+            st.info(NO_POSITIONS[found.positions_from].format(name=capital(encoding.title), does=encoding.does))
         else:
             attention = sample.attentions[head.site]
             fit = found.qk_positions[: len(attention.queries), : len(attention.keys)][:MOST_POSITIONS, :MOST_POSITIONS]
             words = position_sentence(fit, attention.mask, expected if works(head, model) else None)
             if found.positions_from == "bias":
-                encoding = encoding_name(model.config.model.positions)
-                words = f"{encoding[0].upper()}{encoding[1:]}'s bias, the same for all tokens. {words}"
+                words = f"The bias of {encoding.title} positions, the same for all tokens. {words}"
             rows, columns = ([str(i + 1) for i in range(n)] for n in fit.shape)
             _draw(
                 fit,
@@ -167,10 +165,13 @@ def caveat(config: ModelConfig, layer: int) -> str:
     said = "These matrices are products of weights alone: the direct path from the embeddings, without biases."
     if config.norm != "none":
         name = config.kind_of_norm.title
-        kept = f"Centring and gain of each {name}" if config.kind_of_norm.centres else f"The gain of each {name}"
+        kind = config.kind_of_norm
+        parts = ["centring"] * kind.centres + ["gain"] * (kind.gains != "none")
         said += f" The division in {name} is left out too, so compare the numbers with each other, not with scores."
-        if config.norm == "post":
-            said += f" {kept} on that path {'are' if config.kind_of_norm.centres else 'is'} kept."
+        if config.norm == "post" and parts:
+            several = len(parts) > 1
+            kept = capital(" and ".join(parts)) if several else f"The {parts[0]}"
+            said += f" {kept} of each {name} on that path {'are' if several else 'is'} kept."
     if layer:
         said += f" Layers before layer {layer} also write into the stream. What this head reads of them is not shown."
     return f"{said} (Elhage et al., 2021.)"

@@ -97,7 +97,7 @@ def offer_mixture(sample: Sample, head: Head, query: int) -> None:
 def offer_undivided(model: Model, sample: Sample, head: Head, query: int) -> None:
     """A button to the query, of all heads, whose largest weight the division by √d lowers most."""
     whole = {site: each for site, each in sample.attentions.items() if each.factor == 1}
-    if model.config.model.positions == "alibi" or not whole:
+    if model.config.model.encoding.told == "bias" or not whole:
         return
     found = {site: most_changed(each.scores, each.mask, model.config.model.d_head) for site, each in whole.items()}
     site = max(found, key=lambda each: found[each][3] - found[each][2])

@@ -63,8 +63,10 @@ def code(inside: Inside, stage: str) -> tuple[str, str]:
 
 
 def formula(inside: Inside, stage: str) -> str:
-    """LaTeX; rotary positions turn what is projected, and without residual connections nothing is added to x."""
+    """LaTeX; an encoding may turn what is projected, and without residual connections nothing is added to x."""
     plain = STAGES[stage].formula
+    if stage == "bias" and inside.bias_formula:
+        return inside.bias_formula
     if stage == "add" and not inside.residual:
         return plain.replace("x + ", "")
     if inside.rotated and stage in ("query", "keys"):
@@ -100,7 +102,7 @@ def _largest(values: np.ndarray) -> str:
 
 
 def _query(inside: Inside, key: int) -> str:
-    turned = ", turned by its position" if inside.rotated else ""
+    turned = ", changed by its position" if inside.rotated else ""
     return (
         f"{asking(inside)} asks with {len(inside.query)} numbers{turned}: the framed row. "
         f"The largest in size is {_largest(inside.query)}."
@@ -108,7 +110,7 @@ def _query(inside: Inside, key: int) -> str:
 
 
 def _keys(inside: Inside, key: int) -> str:
-    turned = ", turned by its position" if inside.rotated else ""
+    turned = ", changed by its position" if inside.rotated else ""
     return (
         f"Each of {len(inside.keys)} keys answers with {len(inside.query)} numbers{turned}. The largest of "
         f"{asked(inside, key)} is {_largest(inside.key[key])}."
@@ -178,7 +180,7 @@ def _bias(inside: Inside, key: int) -> str:
     sign = "−" if inside.bias[key] <= 0 else "+"
     price = f"{number(inside.scaled[key])} {sign} {number(abs(inside.bias[key]))} = {number(inside.scores[key])}"
     away = abs(key - inside.place)
-    return f"{asked(inside, key)} is {away} away: {price}. Each head has its own bias for each distance."
+    return f"{asked(inside, key)} is {away} away: {price}. The bias is the same whatever the tokens are."
 
 
 def _mask(inside: Inside, key: int) -> str:
@@ -293,7 +295,7 @@ STAGES = {
     "scale": Stage(
         "Scale", "÷ √d", r"s_j = \frac{q \cdot k_j}{\sqrt{d_{\text{head}}}}", (FORMULA, "math.sqrt("), _scale
     ),
-    "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j - m_h\,|\text{distance}|", (FORMULA, "scores + trace"), _bias),
+    "bias": Stage("Bias", "+ bias", r"s_j \leftarrow s_j + b_j", (FORMULA, "scores + trace"), _bias),
     "mask": Stage(
         "Mask",
         "mask",

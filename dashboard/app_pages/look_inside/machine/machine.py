@@ -11,7 +11,7 @@ from dashboard.app_pages.look_inside.machine.settings import MachineSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.components.presses import counted_button
 from dashboard.parts.heads import focused, heads_of
-from dashboard.parts.prose import plain, show_code
+from dashboard.parts.prose import capital, plain, show_code
 from dashboard.parts.widgets import bound, bound_choice, bound_token, pick_head
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
@@ -131,7 +131,7 @@ if chosen.name in vectors:
     vector, whose = vectors[chosen.name], words.of_token(size, chosen, sample, place)
     names = sample.attentions[head.site].keys if head and chosen.kind == "pattern" else task.vocabulary
     spoken += f" For {whose}: {words.vector_words(vector, chosen, names)}"
-said.markdown(f"**{plain(words.capital(words.name_of(chosen)))}.** {plain(spoken)}")
+said.markdown(f"**{plain(capital(words.name_of(chosen)))}.** {plain(spoken)}")
 before = measured.step_before(model)
 shares = {}
 if before is not None:

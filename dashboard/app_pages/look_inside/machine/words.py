@@ -8,6 +8,7 @@ import numpy as np
 
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage
 from dashboard.figures.kit.token_axis import elided
+from dashboard.parts.prose import learned_by_norm
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
@@ -54,13 +55,13 @@ def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
 SENTENCES = {
     "tokens": "{n} tokens, each a number from 0 to {last}: its row in the embedding.",
     "embedding": "Each token becomes its row of the embedding{scale}: a vector of {d} numbers.",
-    "positions learned": "Row p of a learned table of {context} rows is added to the token at position p.",
-    "positions sinusoidal": "A fixed vector of {d} sines and cosines is added to the token at each position.",
+    "positions": "The encoding {does}: {d} numbers for each of up to {context} positions.",
+    "told": "These weights belong to no block: each head of its self-attention {does}.",
     "block": "One block: {parts}. Each part adds its output to the residual stream.{order}",
     "block without": "One block: {parts}. It has no residual connections.{order}",
     "memory": "What the encoder made of each source token: {n} vectors of {d}. Cross-attention makes keys and values "
     "of them.",
-    "norm": "{norm} takes each vector by itself. It {normalises} by {normed_by} learned numbers.",
+    "norm": "{norm} takes each vector by itself. It {normalises}. {learned}",
     "stream": "One vector of {d} numbers for each token. Every part reads it.",
     "head": "Head {short} makes query, key and value from the same stream. Its output has {width} numbers for each "
     "token.",
@@ -75,10 +76,11 @@ SENTENCES = {
     "feed_forward": "Two linear maps with a ReLU between them, at each position by itself: {d} → {d_ff} → {d} numbers.",
     "unembedding": "One logit for each of the {vocabulary} tokens of the vocabulary.",
     "softmax": "Softmax turns {vocabulary} logits into probabilities that sum to 1.",
-    "query": "The query says what a token looks for: {d} numbers become {width}.",
-    "key": "The key says by what a token is found: {d} numbers become {width}.",
+    "query": "The query says what a token looks for: {d} numbers become {width}.{changed}",
+    "key": "The key says by what a token is found: {d} numbers become {width}.{changed}",
     "value": "The value is what a token passes on when it is looked at: {d} numbers become {width}.",
-    "scores": "The query of each token times the key of each token, divided by √{width}: {n} × {last_axis} numbers.",
+    "scores": "The query of each token times the key of each token, divided by √{width}: {n} × {last_axis} "
+    "numbers.{biased}",
     "pattern": "The mask hides what may not be seen. Softmax then makes each row sum to 1. Row = query (who looks), "
     "column = key (looked at).",
     "z": "The mean of the values, weighed by the row of the pattern: {width} numbers for each query.",
@@ -87,19 +89,15 @@ SENTENCES = {
     "alignment": "The decoder’s state looks at all {source} states of the encoder and takes their weighted mean.",
 }
 """What the boxes of a kind do, and of its variants."""
-ORDERED = {
-    "rotary": " Rotary positions turn the queries and keys of its self-attention.",
-    "alibi": " ALiBi lowers the scores of its self-attention with distance.",
-}
-"""How a block is told the order of the tokens, where nothing is added to the embeddings."""
 
 
 def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
     """What the box does."""
     attention = "self-attention and cross-attention" if size.source and box.stack == "decoder" else "attention"
-    plural = "s" * (config.n_heads > 1)
+    plural, encoding = "s" * (config.n_heads > 1), config.encoding
+    told = "nowhere" if config.recurrent or ".cross_attention." in box.name else encoding.told
+    told_in_heads = f" Each head of its self-attention {encoding.does}." if told in ("rotation", "bias") else ""
     variants = {
-        "positions": config.positions,
         "block": "" if config.residual else "without",
         "add": "" if config.residual else "without",
         "head": "cross" if ".cross_attention." in box.name else "",
@@ -118,11 +116,14 @@ def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
         width=config.d_head if not config.recurrent else config.d_model,
         scale=f" times √{config.d_model}" if config.scale_embeddings and not config.recurrent else "",
         parts=f"{attention} with {config.n_heads} head{plural}{' and a feed-forward layer' if config.d_ff else ''}",
-        order=ORDERED.get(config.positions, "") if not config.recurrent else "",
+        does=encoding.does,
+        order=told_in_heads,
+        biased=f" Then each head {encoding.does}." if told == "bias" else "",
+        changed=f" Each head {encoding.does}." if told == "rotation" else "",
         short=_short(box.name) if box.kind == "head" else "",
         norm=config.kind_of_norm.title,
         normalises=config.kind_of_norm.description,
-        normed_by=f"{'2 × ' * config.kind_of_norm.shifts}{config.d_model}",
+        learned=learned_by_norm(config.kind_of_norm, config.d_model),
     )
 
 
@@ -185,11 +186,6 @@ def of_token(size: Size, box: Box, sample: Sample, place: int) -> str:
     return f"'{sample.read[place]}' at {place + 1}"
 
 
-def capital(text: str) -> str:
-    """The same with a capital first; a symbol stays as it is."""
-    return f"{text[0].upper()}{text[1:]}"
-
-
 def vector_words(values: np.ndarray, box: Box, names: Sequence[str]) -> str:
     """The vector of the chosen token in numbers; `names` are the keys of a pattern, or the vocabulary."""
     most = int(values.argmax())
@@ -239,6 +235,7 @@ PAGES_OF: dict[str, tuple[str, dict[str, object]]] = {
     "tokens": ("overview", {}),
     "embedding": ("block", {"part": "parameters"}),
     "positions": ("positions", {}),
+    "told": ("positions", {}),
     "unembedding": ("block", {"part": "logits"}),
     "softmax": ("block", {"part": "logits"}),
     "memory": ("heads", {}),

@@ -200,7 +200,7 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
     ends = (
-        " A learned table ends at its last position, so what is shifted past one end comes in at the other."
+        " Its table ends at its last position, so what is shifted past one end comes in at the other."
         if moved == TURN
         else ""
     )

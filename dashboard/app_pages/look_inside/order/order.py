@@ -12,7 +12,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.models import heads as model_heads
 from dashboard.parts import claims, waiting
 from dashboard.parts.heads import focused
-from dashboard.parts.prose import plain, sentence, show_code
+from dashboard.parts.prose import capital, plain, sentence, show_code
 from dashboard.parts.widgets import pick_head
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
@@ -26,7 +26,9 @@ MOST_TOKENS = 64  # more, and four maps of them are a blur that weighs megabytes
 model = session.chosen()
 task, question = model.task, session.question(model)
 yard = yardstick(model, len(question) if len(question) in task.lengths else task.length)
-encoding = model.config.model.positions
+encoding = model.config.model.encoding
+own = capital(plain(encoding.title))
+movable = encoding.told != "nowhere" and model.transformer().positions.movable
 heads, shares, fault = list[Head](), None, ""
 try:
     heads = list(splittable(model.transformer()))
@@ -149,16 +151,16 @@ def terms(shares: Shares) -> None:
 
 def without_terms() -> None:
     """A title where scores cannot be split, from what the answer loses without positions; and the reason."""
-    if encoding == "none":
+    if encoding.told == "nowhere":
         st.title("This model has no positional encoding, so there is nothing to take apart or to move.", anchor=False)
         st.info("It knows the order of tokens only from its mask. Choose a model with a positional encoding.")
         return
-    st.title(displaced.without(yard), anchor=False)
+    fixed = f"{own} positions cannot be moved: each head {encoding.does}."
+    st.title(displaced.without(yard) if movable else fixed, anchor=False)
     st.info(
         fault
-        or "Rotary positions are not added to the tokens: they turn queries and keys. Each score mixes content and "
-        "distance "
-        "in one product, so there are no four terms to show."
+        or f"{own} positions are not added to the tokens: each head {encoding.does}. Each "
+        "score mixes content and position in one product, so there are no four terms to show."
     )
 
 
@@ -166,9 +168,11 @@ if shares is not None:
     terms(shares)
 else:
     without_terms()
-if encoding != "none":
+if encoding.told != "nowhere":
     st.header("With other positions", anchor=False)
-    if session.first_look():
+    if not movable:
+        st.info(f"{own} positions do not say what a token is told that stands elsewhere, so none is moved here.")
+    elif session.first_look():
         waiting.hourglass("Measuring it with other positions …")
     else:
         displaced.interventions(yard)

@@ -9,25 +9,22 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.kit.numbers import written
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
-from dashboard.parts.prose import encoding_name, plain
+from dashboard.parts.prose import capital, encoding_name, plain, with_positions
 from dashboard.parts.widgets import bound_token
 from dashboard.view import session
+from transformer.positions import described
 
-INSTEAD = {
-    "rotary": "Instead each head turns its queries and keys by angles that grow with their position.",
-    "alibi": "Instead each head subtracts from a score a penalty that grows with the distance of query and key.",
-    "none": "Nothing takes its place: only the mask can tell the order.",
-}
-"""What an encoding that adds no vector does."""
 MOST_BUTTONS = 17
 
 
 def token_and_position(model: Model, name: str) -> None:
     """The three rows for a token of the input, at its own place."""
     st.markdown("**Token vector + position vector** = what the first block reads")
-    if name in INSTEAD:
-        how = "Without positions" if name == "none" else f"With {encoding_name(name)} positions"
-        st.caption(f"{how} no vector is added to a token's embedding. {INSTEAD[name]}")
+    kind = described(name)
+    if kind.told != "vectors":
+        nothing = "Nothing takes its place: only the mask can tell the order."
+        instead = nothing if kind.told == "nowhere" else f"Instead each head {kind.does}."
+        st.caption(f"{capital(with_positions(name))} no vector is added to a token's embedding. {instead}")
         return
     tokens = model.task.encode([session.question(model)]).tokens[0]
     words = [model.task.vocabulary[token] for token in tokens]

@@ -15,13 +15,16 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import passages
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
-from dashboard.parts.prose import encoding_name
+from dashboard.parts.prose import encoding_name, with_positions
 from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
+from transformer.positions import described
 
 MOST_HEADS = 16
 MOST_NORMS = 400
 """Tokens of a vocabulary whose lengths are drawn, the commonest of a text first: more, and their dots are a bar."""
+LONGER = 2.0
+"""From so many times the length of an embedding at its start, vectors would drown it."""
 MOST_READ = 64
 """Tokens up to which an input is written out from front to back and from back to front."""
 
@@ -50,7 +53,7 @@ def penalised(model: Model) -> str:
         st.markdown(f"**What head {head} adds to its scores** · $-m\\,|q-k|$")
         far = found[head] * (length - 1)
         said = f"Head {head} subtracts {found[head]:.3g} for each position of distance: up to {far:.3g} here."
-        figure = coloured(alibi.penalty_heatmap, penalty(float(found[head]), length))
+        figure = coloured(alibi.bias_heatmap, penalty(float(found[head]), length))
         plot(figure, key="penalty", alt=said, height=380)
         st.caption(f"{said} Row = query (who looks), column = key (looked at).")
     st.markdown("**What distance leaves of a weight** · $e^{-m\\,|q-k|}$, before the softmax makes each row sum to one")
@@ -99,7 +102,9 @@ def unordered(model: Model) -> str:
     blind = models_positions.reversal(model, question, everything_seen=True)
     masked = models_positions.reversal(model, question, everything_seen=False)
     own = model.config.model.positions
-    whose = "This model" if own == "none" else f"This model without its {encoding_name(own)} positions"
+    whose = (
+        "This model" if described(own).told == "nowhere" else f"This model without its {encoding_name(own)} positions"
+    )
     st.markdown(f"**{whose} reads the input forwards and backwards**, with no mask")
     words = model.task.vocabulary
     tokens = model.task.encode([question]).tokens[0]
@@ -133,9 +138,9 @@ def norms_side_by_side(model: Model, name: str) -> None:
     found = models_positions.lengths(model, name)
     st.header("What is added to what", anchor=False)
     if found.positions is None:
-        how = "without positions" if name == "none" else f"with {encoding_name(name)} positions"
         st.caption(
-            f"Nothing: {how} no vector is added to the token embeddings, so there is nothing to compare. This model "
+            f"Nothing: {with_positions(name)} no vector is added to the token embeddings, so there is nothing to "
+            f"compare. This model "
             f"{'multiplies' if found.scaled else 'does not multiply'} them by $\\sqrt{{d_{{\\text{{model}}}}}}$."
         )
         return
@@ -155,12 +160,14 @@ def norms_side_by_side(model: Model, name: str) -> None:
     plot(coloured(norms.norm_strips, strips), key="norms", alt=said, height=300)
     does = "multiplies" if found.scaled else "does not multiply"
     some = f" Drawn: the {MOST_NORMS} commonest of {passages.known(model.task)}." if len(tokens) > MOST_NORMS else ""
-    whose = "its own" if name == model.config.model.positions else f"{name}, at its sizes, not its own"
+    whose = "its own" if name == model.config.model.positions else f"{encoding_name(name)}, at its sizes, not its own"
+    long = float(found.positions.mean())
+    why = ": this is why one scales" if long > LONGER else ""
     st.caption(
         f"Euclidean lengths at this model's own width. This model {does} its token embeddings by "
         f"√{width} = {factor:.3g}; the positions are {whose}. Hollow: the tokens with the scale switched over. Padding "
-        f"is left out.{some} Embeddings are drawn from N(0, 1/d), so they start about 1 long. A sinusoidal position is "
-        f"√(d/2) = {math.sqrt(width / 2):.3g} long and a learned one starts at about √d: this is why one scales."
+        f"is left out.{some} Embeddings are drawn from N(0, 1/d), so they start about 1 long. These positions are "
+        f"{long:.3g} long on average{why}."
     )
 
 

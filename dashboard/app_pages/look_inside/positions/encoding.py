@@ -13,8 +13,10 @@ from dashboard.figures import encodings
 from dashboard.figures.kit.numbers import short, signed, tiny
 from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
+from dashboard.parts.prose import capital, encoding_name
 from dashboard.parts.widgets import bound_choice, bound_number, controlled
 from dashboard.view import session
+from transformer.positions import Told, described
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST_TICKS = 4
@@ -34,6 +36,16 @@ class Shown:
     note: str
     base: int | None
     """Of an encoding whose pairs turn; None for any other."""
+
+    @property
+    def told(self) -> Told:
+        """Where it tells a model of positions."""
+        return described(self.name).told
+
+    @property
+    def title(self) -> str:
+        """At the head of a sentence."""
+        return capital(encoding_name(self.name))
 
     @property
     def wavelengths(self) -> np.ndarray | None:
@@ -125,23 +137,28 @@ ALIKE = ((0.8, "similar"), (0.3, "somewhat similar"), (-0.3, "nearly unrelated")
 
 
 def headline(shown: Shown) -> str:
-    """How alike neighbours are, as a sentence."""
+    """How alike neighbours are, as a sentence; of an encoding that has no vectors what it does."""
+    if shown.told != "vectors" and shown.base is None:
+        return f"{shown.title} positions: each head {described(shown.name).does}."
     if len(shown.values) == 1:
         return "There is only one position, so there is no order to encode."
     norms = np.linalg.norm(shown.values, axis=1)
     if not norms.all():
-        return f"{shown.name.capitalize()} positions: {len(shown.values)} rows, some of them all zero."
+        return f"{shown.title} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
     alike = next((words for least, words in ALIKE if near >= least), "opposite")
-    return f"{shown.name.capitalize()} positions: neighbours have {alike} vectors, with cosine {signed(near)}."
+    return f"{shown.title} positions: neighbours have {alike} vectors, with cosine {signed(near)}."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:
-    """The table, its waves, and how alike positions are. Returns the chosen dimensions."""
+    """The table, its waves, and how alike positions are, where they have vectors. Returns the chosen dimensions."""
+    if shown.told != "vectors" and shown.base is None:
+        _table(shown, cursor)
+        return _waves(shown, cursor)
     left, right = st.container(key="positions-row").columns([1.3, 1], gap="large")
     with left:
         _table(shown, cursor)
-        if shown.base is None:
+        if described(shown.name).learned:
             _sinusoid(shown)
         chosen = _waves(shown, cursor)
     with right:
@@ -162,7 +179,7 @@ def _table(shown: Shown, cursor: int) -> None:
     positions, dimensions = drawn.shape
     st.markdown(f"**{positions} positions × {shown.values.shape[1]}** · column: {shown.columns}")
     sentence = (
-        f"{shown.name.capitalize()} encoding: {positions} positions by {dimensions} columns, values from "
+        f"{shown.title} encoding: {positions} positions by {dimensions} columns, values from "
         f"{signed(drawn.min())} to {signed(drawn.max())}."
     )
     columns = ticks = None

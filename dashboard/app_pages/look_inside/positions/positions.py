@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from dashboard.app_pages.look_inside.positions import addition, alibi_and_none, encoding, rotation
+from dashboard.app_pages.look_inside.positions import addition, alibi_and_none, bias, encoding, rotation
 from dashboard.app_pages.look_inside.positions.what_if import what_if
-from dashboard.parts.prose import encoding_name, show_code
+from dashboard.parts.prose import capital, encoding_name, show_code, with_positions
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
-from transformer.config import POSITIONS
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS, described
 
 SHIFT = "transformer.analysis.encodings.shift"
 CODE = {
@@ -26,32 +25,36 @@ name = bound_choice(
     st.segmented_control,
     "Encoding",
     "encoding",
-    [own, *(name for name in POSITIONS if name != own)],
+    [own, *(name for name in ENCODINGS.names() if name != own)],
     own,
     also={"pe_width": None, "pe_length": None, "cursor": None, "shift": 1, "dimensions": ""},
     format_func=lambda n: f"{encoding_name(n)} (this model's)" if n == own else encoding_name(n),
 )
-kind = ENCODINGS[name]
-st.markdown(f"{kind.description[0].upper()}{kind.description[1:]}. $\\quad {kind.formula}$")
+kind = described(name)
+formula = f" $\\quad {kind.formula}$" if kind.formula else ""
+st.markdown(f"{capital(kind.description)}.{formula}")
 addition.token_and_position(model, name)
-if name in ("alibi", "rotary") and model.task.has_source:
+if kind.told in ("bias", "rotation") and model.task.has_source:
     st.caption("This applies only to self-attention. Where the decoder looks at the source, positions are not used.")
 if name == "alibi":
     headline = alibi_and_none.penalised(model)
-elif name == "none":
+elif kind.told == "nowhere":
     headline = alibi_and_none.unordered(model)
+elif kind.told == "bias":
+    headline = bias.added(model, name)
 else:
     shown, cursor = encoding.pick_table(model, name)
     headline = encoding.headline(shown)
     if shown.note:
         st.caption(shown.note)
-    rotation.step(shown, cursor, encoding.pictures(shown, cursor))
+    chosen = encoding.pictures(shown, cursor)
+    if shown.told == "vectors" or shown.base is not None:
+        rotation.step(shown, cursor, chosen)
 title.title(headline, anchor=False)
 alibi_and_none.norms_side_by_side(model, name)
 if name == own and model.task.lawful:
     st.caption("What if it had another encoding? Choose one above: then a small model can be trained with it here.")
 else:
-    what_if(
-        f"with {encoding_name(name)} positions" if name != "none" else "without positions", model.config, positions=name
-    )
-show_code(*CODE.get(name, (f"{kind.__module__}.{kind.__name__}",)))
+    what_if(with_positions(name), model.config, positions=name)
+own_code = ENCODINGS[name]
+show_code(*CODE.get(name, (f"{own_code.__module__}.{own_code.__qualname__}",)))

@@ -105,18 +105,16 @@ def angle(radians: float) -> str:
 
 
 def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerator) -> None:
-    """No formula: the linear map that comes nearest, and whether that says anything."""
+    """The linear map that comes nearest, and whether that says anything."""
     width = shown.values.shape[1]
     if width > MOST_WIDE:
-        left.caption(
-            f"There is no formula, and a map of {width} dimensions takes too long to fit. The limit is {MOST_WIDE}."
-        )
+        left.caption(f"A linear map of {width} dimensions takes too long to fit. The limit is {MOST_WIDE}.")
         return
     found = positions.fitted(shown.model, shown.name, len(shown.values), steps)
     fitted_to = counted(found.fitted, "step")
     said = f"The linear map nearest to PE(p+{steps}), fitted to {fitted_to}, misses {found.missed:.2f} of it."
     with left:
-        st.markdown("**No formula: the nearest linear map** · least squares")
+        st.markdown("**The nearest linear map** · least squares")
         _matrix(found.matrix, said)
     with right:
         fitted, unseen = st.columns(2)

@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 from dashboard.figures.kit.token_axis import safe
 from dashboard.theme import LIGHT, Palette, template
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
-COLOURS = (0, 1, 2, 3, 7)
-"""Of the categorical palette; the last is grey, for the encoding that is none."""
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash", "dot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon")
+COLOURS = (0, 1, 2, 3, 7, 4, 5, 6)
+"""Of the categorical palette; the fifth is grey, for the encoding that is none. After eight they begin again."""
 MOST_MARKS = 30
 """More points than this, and only the line is drawn, with a mark at its end."""
 MOST_SEQUENTIAL = 40
@@ -34,7 +34,7 @@ class Line:
     values: np.ndarray
     """float [seed point], from 0 to 1."""
     place: int
-    """Which of the five colours, dashes and marks it has: the same on every chart."""
+    """Which of the colours, dashes and marks it has: the same on every chart."""
     ends: str = ""
     """Why it goes no further, if it does not."""
 
@@ -132,7 +132,7 @@ def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index
     """Each seed as a thin line, the mean as a thick one with marks."""
     made = []
     for line in lines:
-        colour = palette.categorical[COLOURS[line.place]]
+        colour = palette.categorical[COLOURS[line.place % len(COLOURS)]]
         anchors = {"xaxis": f"x{index}", "yaxis": f"y{index}"}
         if len(line.values) > 1:
             each = np.append(line.values, np.full((len(line.values), 1), np.nan), axis=1)  # a gap after each seed
@@ -155,8 +155,8 @@ def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index
             "x": line.x,
             "y": line.mean.astype(np.float32),
             "mode": "lines+markers",
-            "line": {"color": colour, "width": 3, "dash": DASHES[line.place]},
-            "marker": {"color": colour, "size": sizes, "symbol": SYMBOLS[line.place], "opacity": 1},
+            "line": {"color": colour, "width": 3, "dash": DASHES[line.place % len(DASHES)]},
+            "marker": {"color": colour, "size": sizes, "symbol": SYMBOLS[line.place % len(SYMBOLS)], "opacity": 1},
             "hovertext": hover,
             "hovertemplate": "%{hovertext}<extra></extra>",
             "legendgroup": line.name,
@@ -216,7 +216,7 @@ def _level(height: float, palette: Palette, xref: str = "x domain", yref: str = 
 def _end(line: Line, palette: Palette) -> dict[str, Any]:
     """Why a line goes no further, at its end."""
     last = int(np.flatnonzero(np.isfinite(line.mean))[-1])
-    colour = palette.categorical[COLOURS[line.place]]
+    colour = palette.categorical[COLOURS[line.place % len(COLOURS)]]
     words = _said(float(line.x[last]), float(line.mean[last]), f"{safe(line.name)}: {safe(line.ends)}", palette.text)
     return words | {"showarrow": True, "ax": 28, "ay": 0, "arrowcolor": colour, "arrowhead": 0, "yanchor": "middle"}
 

@@ -15,15 +15,16 @@ from dashboard.figures.accuracy import accuracy_by_position_bars
 from dashboard.models import background, no_positions
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import claims, waiting
-from dashboard.parts.prose import plain, show_code
+from dashboard.parts.prose import plain, show_code, with_positions
 from dashboard.parts.widgets import barred, bound, bound_choice, controlled
 from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.config import ModelConfig, RunConfig
-from transformer.experiments.lengths import SEEDS, Lengths, LengthsError
+from transformer.experiments.lengths import SEEDS, Lengths, LengthsError, in_order
 from transformer.foundation.checks import reason
 from transformer.foundation.program import program
+from transformer.foundation.words import counted
 
 AGAIN = 1.0
 """Seconds between two looks at a measurement that is under way."""
@@ -205,7 +206,7 @@ def permuted() -> None:
     for positions in ("none", "learned"):
         found = no_positions.turned(positions, QUESTION, QUESTION[::-1])
         marks = ["✓" if right else "✕" for right in (found.said == QUESTION[-1], found.said_other == QUESTION[0])]
-        name = "without positions" if positions == "none" else f"with {positions} positions"
+        name = with_positions(positions)
         moved = f"{found.moved:.2f}" if found.moved >= 0.01 else f"{found.moved:.6f}"
         lines.append(
             f"- {name}: {found.said} {marks[0]} and {found.said_other} {marks[1]}. Its logits differ by at most "
@@ -250,7 +251,7 @@ def population() -> None:
 def race() -> None:
     """The same model from the same seed, once with each encoding."""
     st.markdown(
-        "**The race, here and now.** The same model, seed and length, with five encodings. Each gets "
+        f"**The race, here and now.** The same model, seed and length, with {len(in_order())} encodings. Each gets "
         f"at most {lengths_race.RACE_STEPS} steps"
     )
     if not bound(
@@ -267,7 +268,7 @@ def race() -> None:
     if session.first_look():
         waiting.hourglass("The race is about to begin …")
         return
-    lessons = lengths_race.race(lengths_measurement.ORDER)
+    lessons = lengths_race.race(in_order())
     waiting.grown(lessons, lambda: courses(lessons))
 
 
@@ -275,7 +276,7 @@ def courses(lessons: list[Lesson]) -> None:
     """The course of each racer, as far as it is."""
     racers = [
         racer
-        for positions, each in zip(lengths_measurement.ORDER, lessons, strict=True)
+        for positions, each in zip(in_order(), lessons, strict=True)
         if (racer := lengths_race.so_far(positions, each)).steps
     ]
     if not racers:
@@ -296,7 +297,7 @@ def courses(lessons: list[Lesson]) -> None:
     said = (
         lengths_race.race_sentence(racers) if over == len(lessons) else f"{over} of {len(lessons)} trainings are done."
     )
-    makers = [Maker("five trainings, one with each encoding", last)]
+    makers = [Maker(f"{counted(len(lessons), 'training')}, one with each encoding", last)]
     plot(figure, key="race", alt=said, height=340, makers=makers)
     st.caption(f"{said} Each point is measured on at most 512 fresh sequences.")
     share = next((each.shares[-1] for each in racers if each.positions == "none"), 0.0)

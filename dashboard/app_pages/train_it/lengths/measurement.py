@@ -12,25 +12,25 @@ from dashboard.app_pages.train_it.lengths.figures import Line
 from dashboard.figures.kit.numbers import interval
 from dashboard.models import menu
 from dashboard.models.background import Measuring
+from dashboard.parts.prose import encoding_name
 from transformer.analysis.accuracy.result import spans
 from transformer.analysis.intervals import mean_interval
-from transformer.experiments.lengths import TRACE, Lengths, LengthsError
+from transformer.experiments.lengths import TRACE, Lengths, LengthsError, in_order
 from transformer.foundation.words import listed
+from transformer.positions import described
 from transformer.training.runs import DEFAULT_ROOT
 
 FILES = {"shipped": DEFAULT_ROOT / "lengths.json.xz", "own": menu.ROOT / "lengths-own.json"}
-ORDER = ("learned", "sinusoidal", "rotary", "alibi", "none")
-NAMES = {"alibi": "ALiBi", "none": "no positions"}
 
 
 def called(encoding: str) -> str:
     """An encoding where people read."""
-    return NAMES.get(encoding, encoding)
+    return "no positions" if described(encoding).told == "nowhere" else encoding_name(encoding)
 
 
 def place_of(encoding: str) -> int:
-    """Which colour and dash it has; one that somebody added has the first."""
-    return ORDER.index(encoding) if encoding in ORDER else 0
+    """Which colour, dash and mark it has."""
+    return in_order().index(encoding)
 
 
 # --- what was measured
@@ -48,7 +48,7 @@ def exact_lines(found: Lengths) -> list[Line]:
     """Whole answers right at every length, an encoding a line."""
     lengths = np.arange(1, found.longest + 1)
     return [
-        Line(called(name), lengths, values := found.exact(name), place_of(name), _ending(found, values))
+        Line(called(name), lengths, values := found.exact(name), place_of(name), _ending(found, name, values))
         for name in found.measured
     ]
 
@@ -57,16 +57,17 @@ def place_lines(found: Lengths, length: int) -> list[Line]:
     """Right at each place of the answer, at one length, an encoding a line."""
     places = np.arange(1, length + 1)
     return [
-        Line(called(name), places, values := found.accuracy(name, length), place_of(name), _ending(found, values))
+        Line(called(name), places, values := found.accuracy(name, length), place_of(name), _ending(found, name, values))
         for name in found.measured
     ]
 
 
-def _ending(found: Lengths, values: np.ndarray) -> str:
+def _ending(found: Lengths, name: str, values: np.ndarray) -> str:
     """Why there are no values, where there are none."""
     if np.isfinite(values).all():
         return ""
-    return f"no vector for position {found.config.build_task().n_ctx + 1}"
+    what = "vector" if described(name).told == "vectors" else "number"
+    return f"no {what} for position {found.config.build_task().n_ctx + 1}"
 
 
 # --- in words
@@ -95,7 +96,7 @@ def headline(found: Lengths) -> str:
 
 def _named(encoding: str) -> str:
     """Who reverses."""
-    return "a model without positions" if encoding == "none" else called(encoding)
+    return "a model without positions" if described(encoding).told == "nowhere" else called(encoding)
 
 
 def _share(share: float) -> str:
@@ -122,7 +123,7 @@ def at_length(found: Lengths, length: int) -> str:
     words = []
     for name in found.measured:
         values = found.accuracy(name, length)
-        words.append(f"{called(name)} {_ending(found, values) or over_seeds(values.mean(axis=1))}")
+        words.append(f"{called(name)} {_ending(found, name, values) or over_seeds(values.mean(axis=1))}")
     return f"The share of the answer that is right at length {length}{basis(found)}: {', '.join(words)}."
 
 

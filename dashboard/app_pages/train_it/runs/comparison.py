@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.parts.prose import encoding_name
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.config import PROBE_SEQUENCES, TEXT, RunConfig, TaskConfig
@@ -177,7 +178,7 @@ def labels(runs: Sequence[Run]) -> list[Label]:
 def _value(config: RunConfig, word: str) -> Label:
     """The one thing that differs, as one would say it."""
     model = config.model
-    if word == "positions" and model.positions == "none":
+    if word == "positions" and model.encoding.told == "nowhere":
         return Label("no positions", "without positions")
     if word == "mask":
         said = f"mask {model.mask_label}"
@@ -189,7 +190,7 @@ def _value(config: RunConfig, word: str) -> Label:
         "teacher forcing": f"teacher forcing {config.training.teacher_forcing:g}",
         "heads": f"{model.n_heads} head{'s' * (model.n_heads > 1)}",
         "layers": f"{model.n_layers} layer{'s' * (model.n_layers > 1)}",
-        "positions": f"{model.positions.replace('alibi', 'ALiBi')} positions",
+        "positions": f"{encoding_name(model.positions)} positions",
         "kind of norm": model.kind_of_norm.title,
         "seed": f"seed {config.training.seed}",
         "length": f"length {config.task.length}",

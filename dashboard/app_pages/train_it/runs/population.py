@@ -16,17 +16,18 @@ from dashboard.parts.prose import encoding_name, plain, sentence
 from dashboard.parts.widgets import barred, bound, controlled
 from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
-from transformer.config import POSITIONS, ConfigError, RunConfig
+from transformer.config import ConfigError, RunConfig
 from transformer.experiments.populations.plan import FIELDS, Sweep, Value, default_of, shown
 from transformer.experiments.populations.table import Population
 from transformer.foundation.checks import UserError, reason
 from transformer.foundation.words import counted
+from transformer.positions import ENCODINGS
 
 AGAIN = 1.0
 """Seconds between two looks at a population that is trained."""
 sweeping = Measuring("sweep", grows=False)
 OVER: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "positions": ("positions", POSITIONS),
+    "positions": ("positions", ENCODINGS.names()),
     "n_heads": ("heads", (1, 2, 4)),
     "n_layers": ("layers", (1, 2, 3)),
     "mask": ("mask", ("causal", "full")),
@@ -116,7 +117,7 @@ def _over(config: RunConfig) -> tuple[str, ...]:
 
 def _named(value: Value) -> str:
     """A value where people read."""
-    return encoding_name(value) if value in POSITIONS else shown(value)
+    return encoding_name(value) if isinstance(value, str) and value in ENCODINGS else shown(value)
 
 
 def _told(plan: Sweep) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 from dashboard.app_pages.train_it.runs.comparison import Standing
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts import claims
+from dashboard.parts.prose import capital, encoding_name
 from transformer import masks
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import as_far, verdict
-from transformer.config import ConfigError, RunConfig
+from transformer.config import ConfigError, ModelConfig, RunConfig
 from transformer.foundation.words import counted, listed
 from transformer.text.perplexity import said
 
@@ -39,8 +40,8 @@ class Race:
 def races(config: RunConfig) -> list[Race]:
     """What can be raced from a setting."""
     model, seed = config.model, config.training.seed
-    own = "learned" if model.positions == "none" else model.positions
-    called, mask = own.replace("alibi", "ALiBi"), "causal" if model.mask == "full" else model.mask
+    own = ModelConfig.positions if model.encoding.told == "nowhere" else model.positions
+    called, mask = encoding_name(own), "causal" if model.mask == "full" else model.mask
     seeds = range(seed, seed + SEEDS)
     seeded = _race(
         f"seeds {seeds[0]}, {seeds[1]} and {seeds[2]}",
@@ -215,7 +216,7 @@ def meaning(each: Standing) -> str:
         )
     if accuracy is None or each.reads:
         return ""
-    words = _capital(verdict(accuracy, each.config))
+    words = capital(verdict(accuracy, each.config))
     if each.leaks:
         return (
             f"{words}. Under the mask {each.config.model.mask_label} a query sees the very token that it has to say "
@@ -229,7 +230,7 @@ def meaning(each: Standing) -> str:
 def _told_by_the_mask(each: Standing) -> str:
     """Why a model without positions does better than from a bag; empty where it does not, or the bag is too large."""
     task, model = each.config.task, each.config.model
-    causal = model.positions == "none" and model.mask == "causal"
+    causal = model.encoding.told == "nowhere" and model.mask == "causal"
     if not causal or task.task != "reverse" or task.length > MOST_IN_A_BAG or each.share is None:
         return ""
     return claims.second_layer(model.n_layers, each.share, float(bag_ceiling(task.length, task.symbols).mean()))
@@ -255,7 +256,3 @@ def _all(standings: Sequence[Standing]) -> str:
 
 def _phrases(standings: Sequence[Standing]) -> str:
     return listed([each.label.phrase for each in standings])
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"

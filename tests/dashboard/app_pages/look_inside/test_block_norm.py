@@ -122,7 +122,8 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
     rng = np.random.default_rng(0)
     x = 3 + 7 * rng.normal(size=32)
     panels = [x, x - x.mean(), (x - x.mean()) / x.std(), 0.01 * x]
-    figure = norm_panels(dict(zip(STEPS, panels, strict=True)), centres=True)
+    sizes = [each.std() for each in panels]
+    figure = norm_panels(dict(zip(STEPS, panels, strict=True)), sizes, "σ", centres=True)
     layout = figure.layout
     axes = [layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4]
     for drawn, axis, values in zip(figure.data, axes, panels, strict=True):
@@ -182,7 +183,7 @@ def test_an_rms_norm_is_shown_as_what_it_is(place, alone):
     for right in (
         r"\mathrm{RMSNorm}(x)_i",
         f"= {rms:.4f}",
-        "there is no shift",
+        "it has no shift",
         "Small models (d_model 32) with RMSNorm",
     ):
         assert right in text, right

@@ -200,7 +200,7 @@ def test_a_long_sequence_under_alibi_shows_the_keys_that_are_looked_at_most(alon
     assert app.selectbox(key="control-query").value == 33
     rest = 1 - real["pattern"][most].sum()
     assert any(f"of 40; the others share {rest:.4f}" in caption.value for caption in app.caption)
-    assert any("ALiBi's bias" in caption.value for caption in app.caption)
+    assert any("The bias of ALiBi positions, the same for all tokens" in caption.value for caption in app.caption)
 
 
 @pytest.mark.daily(3)

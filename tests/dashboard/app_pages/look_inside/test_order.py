@@ -126,7 +126,7 @@ def test_rotary_positions_have_no_terms_and_take_no_notice_of_a_shift(alone: Mad
         r"Without positions, accuracy on the answer (stays at|(falls|rises) from 0\.\d\d to) 0\.\d\d\.",
         app.title[0].value,
     )
-    assert ["turn queries and keys" in info.value for info in app.info] == [True]
+    assert ["each head turns its queries and keys by angles" in info.value for info in app.info] == [True]
     assert list(figures(app)) == ["order-accuracy", "order-summary"]
     assert any("All distances are unchanged, and nothing is lost" in c.value for c in app.caption)
     before, after = (array(trace(app, "order-accuracy", name)["y"]) for name in ("before", "after"))

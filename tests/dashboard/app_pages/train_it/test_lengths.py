@@ -219,7 +219,8 @@ class TestPage:
 
     def test_the_race_is_each_training_s_own_course(self, monkeypatch) -> None:
         monkeypatch.setattr(race, "RACE_STEPS", 10)
-        monkeypatch.setattr(measurement, "ORDER", ("learned", "none"))
+        for module in ("transformer.experiments.lengths", "dashboard.app_pages.train_it.lengths.measurement"):
+            monkeypatch.setattr(f"{module}.in_order", lambda: ("learned", "none"))
         lines = drawn(open_page("lengths", raced="1"))["race"]["data"]
         for positions, line in zip(("learned", "none"), lines, strict=True):
             config = race.racing(positions)

@@ -27,6 +27,7 @@ from transformer.__main__ import app as commands
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.experiments.populations import plan as plans
 from transformer.experiments.populations.table import Row
+from transformer.positions import ENCODINGS
 from transformer.training import library
 from transformer.training.exchange import archive
 from transformer.training.listing import entry_of, list_runs
@@ -457,7 +458,7 @@ def test_the_command_trains_the_plan_in_which_nothing_varies_but_what_is_named(n
 
 def test_what_the_positions_decide_is_decided_for_each_encoding() -> None:
     members = population.planned(RunConfig(), ("positions",), 1).members()
-    wanted = {each: RunConfig(model=ModelConfig(positions=each)) for each in population.POSITIONS}
+    wanted = {each: RunConfig(model=ModelConfig(positions=each)) for each in ENCODINGS.names()}
     assert {member.settings["positions"]: member.config for member in members} == wanted
 
 

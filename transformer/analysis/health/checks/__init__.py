@@ -8,7 +8,7 @@ from transformer.analysis.health.case import Check
 from transformer.foundation.registry import Registry
 
 CHECKS: Registry[Check] = Registry(
-    Check,  # type: ignore[type-abstract]
+    Check,
     __name__,
     str(Path(__file__).parent),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,15 +16,17 @@ ACROSS, WHOLE, DOWN = ((0.0, 0.47), (0.53, 1.0)), (0.0, 1.0), ((0.59, 1.0), (0.0
 and of the height."""
 
 
-def norm_panels(steps: Mapping[str, np.ndarray], *, centres: bool, palette: Palette = LIGHT) -> go.Figure:
-    """The numbers of one vector, float [d_model], after each step of a norm, by what was done: three of them or four.
+def norm_panels(
+    steps: Mapping[str, np.ndarray], sizes: Sequence[float], sign: str, *, centres: bool, palette: Palette = LIGHT
+) -> go.Figure:
+    """The numbers of one vector, float [d_model], after each step of a norm, by what was done: two of them to four.
 
-    The last two, which are divided, stand below the others. Where the norm `centres`, the dashed line is the mean and
-    the band goes one standard deviation to either side; else the line is 0 and the band goes one root mean square to
-    either side. The numbers stand in words above. Two panels side by side have one scale. The lower ones have a scale
+    The divided ones, which come last, stand below the others: their names say so. Where the norm `centres`, the dashed
+    line is the mean, else it is 0. The band goes to either side by what the norm measures, `sizes`, whose sign is
+    `sign`. The numbers stand in words above. Two panels side by side have one scale. The lower ones have a scale
     of their own, so that every panel can be read.
     """
-    vectors, above = list(steps.values()), len(steps) - 2
+    vectors, above = list(steps.values()), next(i for i, name in enumerate(steps) if name.startswith("÷"))
     traces, shapes, words = [], [], []
     layout: dict[str, object] = {}
     for i, (name, values) in enumerate(steps.items()):
@@ -32,8 +34,8 @@ def norm_panels(steps: Mapping[str, np.ndarray], *, centres: bool, palette: Pale
         row = int(i >= above)
         column, beside = i - row * above, vectors[above:] if row else vectors[:above]
         mean = float(values.mean(dtype=np.float64)) if centres else 0.0
-        spread = float(np.sqrt(np.square(values - mean, dtype=np.float64).mean()))
-        said = f"μ = {signed(mean)}, σ = {spread:.2f}" if centres else f"RMS = {spread:.2f}"
+        spread = sizes[i]
+        said = f"{f'μ = {signed(mean)}, ' if centres else ''}{sign} = {spread:.2f}"
         traces.append(
             {
                 "type": "bar",

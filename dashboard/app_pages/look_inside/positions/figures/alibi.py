@@ -35,8 +35,8 @@ def slope_bars(slopes: np.ndarray, *, chosen: int, palette: Palette = LIGHT) -> 
     return go.Figure([bars], layout)
 
 
-def penalty_heatmap(bias: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
-    """What a head adds to each score, float [query, key], none above 0, on the diverging scale centred on 0."""
+def bias_heatmap(bias: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+    """What a head adds to each score, float [query, key], on the diverging scale centred on 0."""
     places = np.arange(1, len(bias) + 1)
     return matrix_heatmap(
         bias,

@@ -144,7 +144,7 @@ def test_the_bars_of_the_bag_are_the_ceiling_and_a_count():
     x = torch.from_numpy(rng.integers(0, 10, (no_positions.SEQUENCES, 8)))
     tokens = torch.cat([x, torch.full((len(x), 1), 10), x.flip(1)[:, :-1]], dim=1)
     bars, most, shares = {each["name"]: each for each in figures(app)["bag"]["data"]}, bag_ceiling(8, 10), {}
-    for positions, name in bag.NAMES.items():
+    for positions, name in (("none", "without positions"), ("learned", "with learned positions")):
         model = quick_training.trained(no_positions.small(positions)).model
         with torch.no_grad():
             shares[positions] = (model(tokens).argmax(dim=-1)[:, 8:] == x.flip(1)).double().mean(dim=0).numpy()
