@@ -15,7 +15,7 @@ from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.best_guess import TIE
 from transformer.analysis.accuracy.result import spans
-from transformer.analysis.film.film import LEARNED, Film, learned_at, quantise, sharpening
+from transformer.analysis.film.film import LEARNED, RISE, Film, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
 
@@ -139,12 +139,17 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
         return f"At step {film.steps[-1]} {said[0].lower()}{said[1:-1]}"
     if moment is None:
         ends = {head: float(share[-1]) for head, share in film.shares.items() if np.isfinite(share[-1])}
-        if not ends:
+        if not config.build_task().points:
             return "This task has no token that a head would have to look at"
+        if not ends:
+            return f"Under this mask no head ever sees {FOUND}"
         best = max(ends, key=lambda head: (ends[head], head))
+        first, last = float(film.shares[best][0]), ends[best]
+        if len(film.steps) == 1:
+            return f"Of all heads {best.short} looks most at {FOUND}: {last:.2f} of its attention is there"
         return (
-            f"No head has learned to look at {FOUND}. Head {best.short} comes closest, with {ends[best]:.2f} of its "
-            "attention there"
+            f"No head’s attention on {FOUND} has risen by {RISE:.2f}. Head {best.short} has most there, "
+            f"{last:.2f}, and had {first:.2f} at step {film.steps[0]}"
         )
     return (
         f"Head {moment.head.short} learns to look at {FOUND} in steps {moment.began} to {moment.ended}: from "
@@ -167,7 +172,8 @@ def order_sentence(film: Film, config: RunConfig) -> str:
     parts = [f"{spans(film.names, learned == step)} from step {step}" for step in steps]
     said = f"Right at least nine times in ten from then on: {', '.join(parts)}." if parts else ""
     never = np.isnan(learned)
-    partly = ceiling > config.build_task().chance * (1 + TIE)
+    task = config.build_task()
+    partly = ceiling > task.blind(task.length) * (1 + TIE)
     for which, why in (
         (never & ~partly, "cannot be: nothing in sight there tells the answer"),
         (never & partly & (ceiling < LEARNED), "cannot be: what is in sight there tells the answer only in part"),

@@ -6,6 +6,7 @@ import streamlit as st
 from dashboard.app_pages.train_it.accuracy import text
 from dashboard.app_pages.train_it.accuracy.breakdown import closer_look
 from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_length
+from dashboard.app_pages.train_it.accuracy.words import chance_sentence
 from dashboard.models.model import Model
 from dashboard.parts import learning
 from dashboard.parts.prose import show_code
@@ -23,10 +24,7 @@ def lawful(model: Model) -> None:
     measured = model.accuracy(session.settings().sequences, length=length)
     words = verdict(measured, model.config)
     st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
-    st.markdown(
-        f"**The law.** {task.law[0].upper()}{task.law[1:]}. A random guess is right once in {task.symbols}: chance is "
-        f"{task.chance:.2f}."
-    )
+    st.markdown(f"**The law.** {task.law[0].upper()}{task.law[1:]}. {chance_sentence(task, length)}")
     learning.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
     left, right = st.columns([1, 2], gap="large")
