@@ -57,10 +57,18 @@ def works(labels: Sequence[str], drop: Estimate) -> str:
 
 
 @claim
-def together(pair: str, extra: float) -> str:
-    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself."""
+def together(pair: str, extra: float, noise: float) -> str:
+    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself.
+
+    Of all pairs it is the one with the greatest `extra`, so that has to stand out from the `noise` of the sample.
+    """
     if abs(extra) < FELT:
         return f"Removing two heads together costs the sum of removing each alone, to within {FELT:g}."
+    if abs(extra) <= noise:
+        return (
+            "Removing two heads together costs the sum of removing each alone, as far as these sequences can tell "
+            f"(± {noise:.2f})."
+        )
     if extra > 0:
         return (
             f"Removing {pair} together costs {extra:.2f} more than the sum of removing each alone: one makes "
@@ -83,7 +91,6 @@ def map_of(head: str, term: str, share: float) -> str:
     return f"No term makes up most of {head}’s score variance: {term} has {share:.2f}."
 
 
-@claim
 def second_layer(layers: int, share: float, bag: float) -> str:
     """Why layers without positions, under a causal mask, have more than a `bag` allows one; empty where they have not.
 

@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
 from dashboard.components.origin import Maker
 from dashboard.models.model import Model
+from dashboard.parts import prose
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
@@ -105,9 +106,8 @@ def share_sentence(model: Model, head: Head, survey: Survey) -> str:
 
 
 def called(model: Model, head: Head) -> str:
-    """A head's name within its model: "head 0.1"; with a source, where three heads share that, with its kind."""
-    several = model.task.has_source and not model.config.model.recurrent
-    return f"head {head.short}" + (f" ({head.kind})" if several else "")
+    """A head's name within its model: "head 0.1"; of an encoder-decoder, where three share that, with its kind."""
+    return prose.called(head, several=model.config.model.architecture == "encoder-decoder")
 
 
 def at_outputs(model: Model) -> str:
@@ -129,6 +129,7 @@ def at_outputs(model: Model) -> str:
 # --- where a GRU's decoder looks, in words
 
 
+@claim
 def alignment_sentence(pattern: np.ndarray, expected: np.ndarray) -> str:
     """Which of the encoder's states a GRU looks at; `expected` is the one after the token to be said. [query, key].
 
@@ -170,6 +171,7 @@ def habits(mean: np.ndarray) -> dict[str, float]:
     }
 
 
+@claim
 def habit_sentence(head: Head, survey: Survey) -> str:
     """What one head does, from the numbers."""
     found = habits(survey.patterns[head.site][head.index])

@@ -202,7 +202,6 @@ def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: 
     return f"{output}. {arrived} of them can arrive, so at most {about}{most:.2f} can be right."
 
 
-@claim
 def told(arrives: np.ndarray, target: int, n_layers: int) -> str:
     """By how many tokens an output of a text can be told: bool [slot], which of them reach it."""
     before, after = int(arrives[: target + 1].sum()), int(arrives[target + 1 :].sum())

@@ -21,6 +21,7 @@ from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from dashboard.view.settings import MOST_SEED, limits
 from transformer.analysis.findings import Sample
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dropout import Passes
@@ -99,6 +100,7 @@ def _spread(found: Passes, shown: np.ndarray) -> float:
     return float(np.ptp(found.training[:, shown], axis=0).max())
 
 
+@claim
 def _headline(found: Passes, shown: np.ndarray) -> str:
     """What the two modes do to one input, from their numbers."""
     n = len(found.training)

@@ -74,6 +74,7 @@ class Reading:
         """How many of the answers that can be known are right, stage by stage."""
         return [int(count) for count in (self.lens.right & self.known).sum(axis=1)]
 
+    @claim
     def headline(self) -> str:
         """Where the answer appears, in a sentence."""
         if not self.lawful:
@@ -84,6 +85,11 @@ class Reading:
         last = after(self.lens.stages[-1])
         if counts[-1] <= total / 2:
             return f"No answer yet: {last}, {counts[-1]} of {total} are right."
+        if counts[0] >= counts[-1]:
+            return (
+                f"The embedding alone says as much as the whole model: {counts[0]} of {total} right in the embedding, "
+                f"{counts[-1]} {last}."
+            )
         leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
         before, now = counts[leap - 1], counts[leap]
         layer, kind = part(self.lens.stages[leap])

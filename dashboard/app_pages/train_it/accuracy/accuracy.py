@@ -14,7 +14,6 @@ from dashboard.parts.tables import number_columns
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import verdict
 
 
 def lawful(model: Model) -> None:
@@ -22,8 +21,7 @@ def lawful(model: Model) -> None:
     task = model.task
     length = measured_length(task)
     measured = model.accuracy(session.settings().sequences, length=length)
-    words = verdict(measured, model.config)
-    st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
+    st.title(learning.verdict_sentence(measured, model.config), anchor=False)
     st.markdown(f"**The law.** {task.law[0].upper()}{task.law[1:]}. {chance_sentence(task, length)}")
     learning.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
