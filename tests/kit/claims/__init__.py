@@ -27,7 +27,7 @@ class Law:
     """Raises AssertionError where the sentence is false of a world. It is given what the form's groups caught: as
     `Shown`, where the parameter is said to be one."""
     rare: bool = False
-    """Does no model of the grid come to say it? Then a test of the claim's own page says it."""
+    """Does no model of the grid come to say it? Then a test of the claim itself has to."""
     met: list[str] = field(default_factory=list, compare=False)
     """Sentences that it has judged."""
 

@@ -265,20 +265,17 @@ class World:
         """A head's mean attention on the tokens to be said, over the outputs that may see one; nan without any."""
         batch, seen = self.looked
         pattern, visible = seen.patterns[head.site][:, head.index], seen.masks[head.site][:, head.index]
-        total, asked = 0.0, 0
         questions = batch.source if batch.source is not None else batch.tokens[:, : self.task.length]
+        total, asked = 0.0, 0
         for row, question in enumerate(questions):
-            expected = self.task.expected_keys(question)
-            for query in range(len(expected)):
-                keys = [key for key in range(expected.shape[1]) if expected[query, key] and visible[row, query, key]]
-                if keys:
-                    total, asked = total + sum(pattern[row, query, key] for key in keys), asked + 1
-        return total / asked if asked else math.nan
+            keys = self.task.expected_keys(question) & visible[row]
+            total, asked = total + pattern[row][keys].sum(), asked + keys.any(axis=1).sum()
+        return float(total / asked) if asked else math.nan
 
     @cached_property
     def looked(self) -> tuple[Batch, Pass]:
-        """Some sequences that no page has seen, and the pass over them."""
-        batch = self.others(256)
+        """All questions that there are of the greatest length, and the pass over them."""
+        batch = self.task.encode(np.array([*product(range(self.task.symbols), repeat=self.task.length)]))
         return batch, self.through(batch)
 
     def shares(self) -> dict[Head, float]:

@@ -132,7 +132,7 @@ def takes_more(
     assert abs(most.value - world.greatest()[target]) < 0.02
 
 
-@law(WAYS, rf"{NAME} needs the token (?P<slot>\w+), which stands at its own position\.{UNTOLD}")
+@law(WAYS, rf"{NAME} needs the token (?P<slot>\w+), which stands at its own position\.{UNTOLD}", rare=True)
 def is_there(world: World, name: str, place: str, slot: str, best: str | None) -> None:
     target = is_named(world, name, place, best)
     assert slots_of(world).index(slot) - world.task.has_source * world.task.length == target
@@ -166,6 +166,7 @@ def all_arrive(world: World, name: str, place: str, n: str, layers: str, best: s
     rf"{NAME} may depend on all (?P<n>\d+) tokens of the question\. What decides it can arrive in this model’s "
     rf"(?P<layers>\d+) "
     rf"layers?\.{UNTOLD}",
+    rare=True,
 )
 def enough_arrives(world: World, name: str, place: str, n: str, layers: str, best: str | None) -> None:
     target = is_named(world, name, place, best)
@@ -238,7 +239,7 @@ def moves(
     assert not ((most > 1e-12) & ~honest[:, slot_of(world, token, place, source)]).any()
 
 
-@law(f"{INFLUENCE}headline", rf"Replacing {PLACE} moves no output\.")
+@law(f"{INFLUENCE}headline", rf"Replacing {PLACE} moves no output\.", rare=True)
 def moves_none(world: World, token: str, place: str, source: str | None) -> None:
     assert moved(world, slot_of(world, token, place, source))[0].max() < 1e-9
 
@@ -252,7 +253,7 @@ def moves_none(world: World, token: str, place: str, source: str | None) -> None
 def must_not(world: World, output: str, by: str, token: str, place: str, source: str | None) -> None:
     slot = slot_of(world, token, place, source)
     most = moved(world, slot)[0].max(axis=0)
-    assert abs(most[int(output) - 1] / float(by.replace("−", "-")) - 1) < 0.01
+    assert abs(most[int(output) - 1] - float(by.replace("−", "-"))) < 1e-5 + 0.01 * most[int(output) - 1]
     task, n = world.task, len(most)
     sources = n_source if (n_source := 0 if world.alone[0].source is None else world.alone[0].source.shape[1]) else 0
     limit = task.limit.matrix(n)
@@ -314,7 +315,7 @@ def flip(world: World, count: str, symbol: str) -> None:
     assert any(moved(world, slot)[1][at].sum() == number for slot in range(slots))
 
 
-@law(f"{INFLUENCE}flips", r"No output depends on that token\.")
+@law(f"{INFLUENCE}flips", r"No output depends on that token\.", rare=True)
 def none_depends(world: World) -> None:
     batch, _ = world.alone
     slots = batch.tokens.shape[1] + (0 if batch.source is None else batch.source.shape[1])

@@ -117,7 +117,7 @@ def are_alike(world: World, one: str, other: str, cosine: Shown) -> None:
     assert abs(named - cosine.value) < NOISE
 
 
-@law(f"{HEADS}likeness_sentence", r"There are no two heads to compare\.", rare=True)
+@law(f"{HEADS}likeness_sentence", r"There are no two heads to compare\.")
 def no_two(world: World) -> None:
     assert len(world.heads) < 2
 
@@ -189,7 +189,11 @@ def reads_one(world: World, token: str, place: str, key: str, at: str) -> None:
     )
 
 
-@law(f"{PAGE}inside/steps.headline", rf"{ASKS} may see nothing: it attends to nothing, and its head writes nothing\.")
+@law(
+    f"{PAGE}inside/steps.headline",
+    rf"{ASKS} may see nothing: it attends to nothing, and its head writes nothing\.",
+    rare=True,
+)
 def reads_none(world: World, token: str, place: str) -> None:
     _, seen = world.alone
     assert any(not mask[0, 0, int(place) - 1].any() for mask in seen.masks.values() if int(place) <= mask.shape[2])
@@ -217,6 +221,7 @@ def writes_longest(
 @law(
     f"{PAGE}block/heads._headline",
     rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): no head writes anything at {TOKEN}, which may see nothing\.",
+    rare=True,
 )
 def writes_nothing(world: World, width: str, heads: str, each: str, token: str, place: str, source: str | None) -> None:
     _, seen = world.alone
@@ -226,6 +231,11 @@ def writes_nothing(world: World, width: str, heads: str, each: str, token: str, 
 def normed(world: World, place: str) -> list[np.ndarray]:
     _, seen = world.alone
     return [x[0, int(place) - 1] for name, x in seen.read.items() if "around_" in name and int(place) <= x.shape[1]]
+
+
+@law(f"{PAGE}block/heads._headline", r"There is one head: all (?P<d>\d+) numbers stay together, and it alone writes\.")
+def writes_alone(world: World, d: str) -> None:
+    assert (world.sizes.n_heads, world.model.embedding.weight.shape[1]) == (1, int(d))
 
 
 @law(
@@ -433,6 +443,7 @@ def little_by_little(world: World, first: str, of: str, last: str, stage: str) -
     r"The embedding alone says as much as the whole model: (?P<first>\d+) of (?P<of>\d+) right in the embedding, "
     r"(?P<last>\d+) "
     r"(?P<stage>.+)\.",
+    rare=True,
 )
 def from_the_first(world: World, first: str, of: str, last: str, stage: str) -> None:
     found, total = right_at(world)
@@ -622,7 +633,7 @@ for name in MAP:
         is_most(world, head.lower(), term, share)
 
 
-@law(MAP[1], rf"{WHO} gives every key that it may see the same score\.")
+@law(MAP[1], rf"{WHO} gives every key that it may see the same score\.", rare=True)
 def same_score(world: World, head: str) -> None:
     named = world.head(head.lower())
     _, seen = world.looked

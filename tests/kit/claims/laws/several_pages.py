@@ -9,8 +9,8 @@ import numpy as np
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import Head, World, spans
 
-NOISE = 0.045
-"""How far a mean over 256 sequences or more may lie from the same over others."""
+NOISE = 0.06
+"""How far a mean over 256 sequences or more may lie from the same over others: four standard errors."""
 HEAD, SHARE = r"(?P<head>\d+\.\d+(?: \([^)]+\))?)", r"(?P<share>[\d.]+)"
 WHERE = r"(?:, at (?:the (?P<seeing>\d+) of (?P<of>\d+)|those (?P<part>[\d.]+) of the) outputs that may see it)?"
 
@@ -22,15 +22,10 @@ def is_where(world: World, seeing: str | None, of: str | None, part: str | None)
     """At how many outputs the token to be said may be seen at all."""
     batch, seen = world.looked
     answers = int(world.task.answers(world.task.length).sum())
-    site = next(h.site for h in world.shares())
+    site = next(head.site for head in world.shares())
     questions = batch.source if batch.source is not None else batch.tokens[:, : world.task.length]
-    rows = [
-        sum(
-            any(e and v for e, v in zip(expected, visible, strict=True))
-            for expected, visible in zip(world.task.expected_keys(q), m[0], strict=True)
-        )
-        for q, m in zip(questions, seen.masks[site], strict=True)
-    ]
+    pairs = zip(questions, seen.masks[site][:, 0], strict=True)
+    rows = [int((world.task.expected_keys(question) & mask).any(axis=1).sum()) for question, mask in pairs]
     if part is not None:
         assert abs(np.mean(rows) / answers - float(part)) < NOISE
     elif seeing is not None:
@@ -200,7 +195,7 @@ def beyond(world: World, *pair: Head) -> float:
     return float(before - after - sum(costs_of(world)[each] for each in pair))
 
 
-@law(TOGETHER, r"Removing two heads together costs the sum of removing each alone, to within 0\.005\.")
+@law(TOGETHER, r"Removing two heads together costs the sum of removing each alone, to within 0\.005\.", rare=True)
 def is_the_sum(world: World) -> None:
     pairs = [(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :]]
     assert all(abs(beyond(world, *pair)) < 0.005 + NOISE for pair in pairs)
@@ -317,10 +312,13 @@ def was_learned(world: World, learned: str | None, blind: str | None, partly: st
     assert all(right[each] >= 0.9 - NOISE for each in found)
     for text in (blind, partly, open):
         assert not text or not {*spans(text, names)} & {*found}
+    reach = world.reach(task.length)
     for target in spans(blind, names) if blind else []:
         assert most[target] <= unread[target] + 1e-6, (names[target], most[target], unread[target])
-    for target in spans(partly, names) if partly else []:
-        assert unread[target] < most[target] < 0.9 + 0.02, (names[target], most[target], unread[target])
+    for target in spans(partly, names) if partly else []:  # it need not change what is likeliest
+        assert unread[target] <= most[target] + 1e-9
+        assert most[target] < 0.9 + 0.02
+        assert reach[target].any()
     for target in spans(open, names) if open else []:
         assert most[target] >= 0.9 - 0.02
         assert right[target] < 0.9 + NOISE
