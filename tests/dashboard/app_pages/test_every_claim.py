@@ -55,7 +55,7 @@ CORNERS = [
     ALIGNED | {"made_for": ("sort", "decoder"), "mask": "hide:2", "state": "half-way"},
 ]
 """Models of which a page says what it says of few: one head that does it all, queries that see one key."""
-BY_DAY = ROWS[:: len(ROWS) // 5]
+BY_DAY = ROWS[:: len(ROWS) // 2]
 OWN_MODELS = {"lengths", "bottleneck", "corners", "context", "questions", "mistakes", "lectures", "exercises"}
 OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "stream", "ablation", "populations"}
 """Pages that do not speak of the model that is chosen, or only of one that reads a text or was brought in."""

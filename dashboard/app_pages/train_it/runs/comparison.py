@@ -154,8 +154,8 @@ def standing(course: Course, label: Label) -> Standing:
     perplexity = perplexity_of(course.nats[-1]) if course.nats else None
     if evaluation is not None:
         perplexity = evaluation.get("perplexity")
-    last = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, None)
-    return Standing(run.name, label, run.config, state, *last, course.solved, share, evaluation, perplexity)
+    step, seconds = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, None)
+    return Standing(run.name, label, run.config, state, step, seconds, course.solved, share, evaluation, perplexity)
 
 
 def comparable(one: TaskConfig, other: TaskConfig) -> bool:
