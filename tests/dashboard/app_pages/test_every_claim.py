@@ -18,8 +18,8 @@ import pytest
 from dashboard.view.pages import PAGES
 from tests.kit import claims
 from tests.kit.claims import LAWS, laws
+from tests.kit.claims.combinations import covering, ids
 from tests.kit.claims.world import World
-from tests.kit.combinations import covering, ids
 from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import untrained
 from transformer import checkpoints, masks

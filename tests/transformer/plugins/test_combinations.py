@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kit.combinations import at_random, covering, ids, pairs
+from tests.kit.claims.combinations import at_random, covering, ids, pairs
 from tests.kit.heads_by_hand import mapped
 from transformer import masks
 from transformer.analysis.assumptions import NotCovered
