@@ -234,10 +234,12 @@ def evaluate(
     if "perplexity" in found:
         print(f"{found['verdict']}, {found['nats']:.3f} nats a token, {found['read']:,} tokens that were held out")
         return 0
-    for name, share, low, high in zip(
-        found["positions"], found["accuracy_by_position"], found["low"], found["high"], strict=True
+    print(f"{'':>4}  {'right':<5}  {'95 % interval':<16}  most")
+    for name, share, low, high, most in zip(
+        found["positions"], found["accuracy_by_position"], found["low"], found["high"], found["ceiling"], strict=True
     ):
-        print(f"{name:>4}  {share:.3f}  ({low:.3f} to {high:.3f})  {'█' * round(40 * share)}")
+        print(f"{name:>4}  {share:.3f}  ({low:.3f} to {high:.3f})  {most:.3f}  {'█' * round(40 * share)}")
+    print(f"most: the ceiling, what can be right under the mask. chance {found['chance']:.3f}")
     print(f"exact match {found['exact_match']:.3f}, {sequences} sequences, 95 % intervals")
     print(found["verdict"])
     return 0

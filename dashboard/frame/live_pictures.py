@@ -89,7 +89,7 @@ def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> N
     sentence = f"{loss_sentence(config, metrics)} {accuracy_sentence(run, metrics)}"
     film = None if live else kept_film(run)
     if film is not None:
-        sentence = f"{moment_sentence(film, config)}. {sentence}"
+        sentence = f"{moment_sentence(film, config)} {sentence}"
         reel = of_film(film, config, metrics, list(run.snapshots()))
     else:
         step, attentions = newest(run)
@@ -109,7 +109,7 @@ def stored(model: Model) -> bool:
     film = None if model.run is None else kept_film(model.run)
     if model.run is None or film is None:
         return False
-    sentence = f"{moment_sentence(film, model.config)}."
+    sentence = moment_sentence(film, model.config)
     reel = of_film(film, model.config, model.run.metrics(), [])
     st.markdown(f"In its place, the film of **{plain(model.run.name)}**, which was trained before:")
     film_player(reel, key=f"stored-{model.run.name}", alt=sentence, height=HEIGHT)

@@ -123,8 +123,8 @@ def removal(model: Model, edits: tuple[Edit, ...]) -> Estimate:
     return measure_removal(model.network(), model.task, resolve(edits, _occasion(model, model.task.length)))
 
 
-def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], object]) -> np.ndarray:
-    """What removing two heads costs beyond what each costs, under the edits. Raises EditError.
+def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], object]) -> tuple[np.ndarray, np.ndarray]:
+    """What removing two heads costs beyond what each costs, under the edits, and its standard error. Raises EditError.
 
     `told` hears, every few passes, what share of them is done, and may give up: each pass is kept for the next time.
     """
@@ -135,7 +135,7 @@ def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], ob
     known, n = _passes(model, edits), len(heads_of(model.network()))
     made = resolve(edits, _occasion(model, model.task.length))
 
-    def right(*removed: int) -> float:
+    def right(*removed: int) -> np.ndarray:
         if removed not in known:
             if len(known) % TOLD == 0:
                 told(min(1.0, len(known) / (1 + n * (n + 1) / 2)))
@@ -146,8 +146,8 @@ def redundancy(model: Model, edits: tuple[Edit, ...], told: Callable[[float], ob
 
 
 @cached(32)
-def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], float]:
-    """What was right when which heads were removed, as far as it is known."""
+def _passes(model: Model, edits: tuple[Edit, ...]) -> dict[tuple[int, ...], np.ndarray]:
+    """What was right of each sequence when which heads were removed, as far as it is known."""
     return {}
 
 

@@ -12,6 +12,9 @@ import numpy as np
 
 from dashboard.models.model import Model
 from transformer.analysis.heads.metrics import Estimate
+from transformer.analysis.intervals import rivals
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 MOSTLY = 0.5
 """The share of its attention from which on a head is said to look at one thing."""
@@ -27,13 +30,15 @@ BEYOND = 0.1
 eight answers at least: four standard errors are less."""
 
 
-def looks(head: str, share: float, at: str) -> str:
-    """Where the head looks that looks there most, when its attention was measured."""
+@claim
+def looks(head: str, share: float, at: str, where: str = "") -> str:
+    """Where the head looks that looks there most, when its attention was measured; `where` is at which outputs."""
     if share >= MOSTLY:
-        return f"Head {head} looks most at {at}: {share:.2f} of its attention is there."
-    return f"No head looks mostly at {at}. Head {head} comes closest: {share:.2f} of its attention is there."
+        return f"Head {head} looks most at {at}: {share:.2f} of its attention is there{where}."
+    return f"No head looks mostly at {at}. Head {head} comes closest: {share:.2f} of its attention is there{where}."
 
 
+@claim
 def works(labels: Sequence[str], drop: Estimate) -> str:
     """What the heads are worth, when each was removed in turn: `drop` is the accuracy on the answer that was lost."""
     most = int(np.nanargmax(drop.mean))
@@ -45,13 +50,25 @@ def works(labels: Sequence[str], drop: Estimate) -> str:
         return f"Several heads are needed: removing any of {', '.join(needed)} costs at least a half of the accuracy."
     if drop.mean[most] < FELT:
         return f"No head is needed by itself: removing any one costs less than {FELT:g} of the accuracy."
+    as_much = [labels[each] for each in rivals(drop.mean, drop.low, drop.high)]
+    if len(as_much) > 1:
+        return f"No head does the work alone: removing head {listed(as_much, 'or')} costs about as much, up to {cost}."
     return f"No head does the work alone: removing head {labels[most]} costs most, {cost}."
 
 
-def together(pair: str, extra: float) -> str:
-    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself."""
+@claim
+def together(pair: str, extra: float, noise: float) -> str:
+    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself.
+
+    Of all pairs it is the one with the greatest `extra`, so that has to stand out from the `noise` of the sample.
+    """
     if abs(extra) < FELT:
         return f"Removing two heads together costs the sum of removing each alone, to within {FELT:g}."
+    if abs(extra) <= noise:
+        return (
+            "Removing two heads together costs the sum of removing each alone, as far as these sequences can tell "
+            f"(± {noise:.2f})."
+        )
     if extra > 0:
         return (
             f"Removing {pair} together costs {extra:.2f} more than the sum of removing each alone: one makes "
@@ -63,6 +80,7 @@ def together(pair: str, extra: float) -> str:
     )
 
 
+@claim
 def map_of(head: str, term: str, share: float) -> str:
     """What one `term` of a head's scores, as "content–position", does: its share of what tells the keys apart."""
     asks, asked = term.split("–")

@@ -11,13 +11,15 @@ import numpy as np
 from dashboard.components.film import Moment, Reel, Track
 from dashboard.figures.loss import loss_axes
 from dashboard.parts.heads import alignment_sentence
+from dashboard.parts.prose import called
 from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.best_guess import TIE
 from transformer.analysis.accuracy.result import spans
-from transformer.analysis.film.film import LEARNED, Film, learned_at, quantise, sharpening
+from transformer.analysis.film.film import LEARNED, RISE, Film, learned_at, quantise, sharpening
 from transformer.analysis.findings import Attention, Head
 from transformer.config import PROBE_SEQUENCES, RunConfig
+from transformer.foundation.claims import claim
 
 COUNTS = "counts alone"
 """The loss of who knows how common each token of a text is, and reads nothing."""
@@ -84,7 +86,7 @@ def of_film(
         accuracy_steps=film.steps.tolist(),
         accuracy=Rows.of(config).together(film.accuracy),
         sequences=[film.sequences] * len(film.steps),
-        moment=None if moment is None else Moment(moment.step, f"head {moment.head.short} sharpens"),
+        moment=None if moment is None else Moment(moment.step, f"{of(config, moment.head)} sharpens"),
         focus=next((heads.index(head) for head in (focus, moment and moment.head) if head in heads), None),
         kept=kept,
         **_course(config, metrics),
@@ -118,6 +120,16 @@ def of_training(
     )
 
 
+def of(config: RunConfig, head: Head) -> str:
+    """What a head is called within its model."""
+    return called(head, several=config.model.architecture == "encoder-decoder")
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+@claim
 def moment_sentence(film: Film, config: RunConfig) -> str:
     """When the heads sharpen, and how long their rise takes; of a model without heads, what it has learned.
 
@@ -126,32 +138,38 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
     if not config.build_task().lawful:
         first, last = film.accuracy[0].mean(), film.accuracy[-1].mean()
         if len(film.steps) == 1:
-            return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}"
-        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, and {first:.2f} at step {film.steps[0]}"
+            return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}."
+        return f"It guesses {last:.2f} of the tokens at step {film.steps[-1]}, and {first:.2f} at step {film.steps[0]}."
     if not film.readings:
         right = learned_at(film)
         known, when_all = np.isfinite(right), f" at step {film.steps[-1]}"
-        return f"This model has no heads: {known.sum()} of {len(known)} places are right nine times in ten{when_all}"
+        return f"This model has no heads: {known.sum()} of {len(known)} places are right nine times in ten{when_all}."
     moment = sharpening(film)
     if moment is None and config.model.recurrent and config.build_task().points:
         task, (reading,) = config.build_task(), film.readings.values()
         said = alignment_sentence(reading.pattern(-1)[0], task.expected_keys(task.example))
-        return f"At step {film.steps[-1]} {said[0].lower()}{said[1:-1]}"
+        return f"At step {film.steps[-1]} {said[0].lower()}{said[1:]}"
     if moment is None:
         ends = {head: float(share[-1]) for head, share in film.shares.items() if np.isfinite(share[-1])}
+        if not config.build_task().points:
+            return "This task has no token that a head would have to look at."
         if not ends:
-            return "This task has no token that a head would have to look at"
+            return f"Under this mask no head ever sees {FOUND}."
         best = max(ends, key=lambda head: (ends[head], head))
+        first, last = float(film.shares[best][0]), ends[best]
+        if len(film.steps) == 1:
+            return f"Of all heads {of(config, best)[5:]} looks most at {FOUND}: {last:.2f} of its attention is there."
         return (
-            f"No head has learned to look at {FOUND}. Head {best.short} comes closest, with {ends[best]:.2f} of its "
-            "attention there"
+            f"No head’s attention on {FOUND} has risen by {RISE:.2f}. {_capital(of(config, best))} has most there, "
+            f"{last:.2f}, and had {first:.2f} at step {film.steps[0]}."
         )
     return (
-        f"Head {moment.head.short} learns to look at {FOUND} in steps {moment.began} to {moment.ended}: from "
-        f"{moment.before:.2f} to {moment.after:.2f}"
+        f"{_capital(of(config, moment.head))} learns to look at {FOUND} in steps {moment.began} to {moment.ended}: "
+        f"from {moment.before:.2f} to {moment.after:.2f}."
     )
 
 
+@claim
 def order_sentence(film: Film, config: RunConfig) -> str:
     """In which order the positions were learned, and which were not, in words; of a text, where it guesses most."""
     if not config.build_task().lawful:
@@ -167,7 +185,8 @@ def order_sentence(film: Film, config: RunConfig) -> str:
     parts = [f"{spans(film.names, learned == step)} from step {step}" for step in steps]
     said = f"Right at least nine times in ten from then on: {', '.join(parts)}." if parts else ""
     never = np.isnan(learned)
-    partly = ceiling > config.build_task().chance * (1 + TIE)
+    task = config.build_task()
+    partly = (ceiling > task.blind(task.length) * (1 + TIE)) | (ceiling >= LEARNED)
     for which, why in (
         (never & ~partly, "cannot be: nothing in sight there tells the answer"),
         (never & partly & (ceiling < LEARNED), "cannot be: what is in sight there tells the answer only in part"),

@@ -11,13 +11,18 @@ import streamlit as st
 from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
 from dashboard.components.origin import Maker
 from dashboard.models.model import Model
+from dashboard.parts import prose
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
 from transformer.analysis.heads.metrics import MIXED
+from transformer.foundation.claims import claim
+from transformer.masks import parse
 
 LINK = "pattern"
 """Grids and heatmaps of one attention share the hovered cell."""
+DRAWN = 256
+"""Questions over which it is counted which outputs may see what they are to say, where that hangs on the question."""
 LEANING = "leaning"
 """What a head does that has no name of its own and yet prefers one kind of token."""
 DOES: Mapping[str, tuple[str, str]] = {
@@ -79,26 +84,52 @@ def working_sentence(model: Model, head: Head, survey: Survey) -> str:
     if not model.task.points and head.site.endswith("self_attention"):
         return habit_sentence(head, survey)
     if not model.task.points:
-        return f"This task expects no particular key of head {head.short} ({head.kind})."
+        return f"This task expects no particular key of {called(model, head)}."
     if not model.config.model.recurrent:
-        return share_sentence(head, survey)
+        return share_sentence(model, head, survey)
     return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))
 
 
-def share_sentence(head: Head, survey: Survey) -> str:
-    """What a head does about the task, from the numbers."""
+@claim
+def share_sentence(model: Model, head: Head, survey: Survey) -> str:
+    """What a head does about the task, and at how many outputs."""
     share = survey.expected_share.get(head)
     if share is None:
-        return f"This task expects no particular key of head {head.short} ({head.kind})."
+        return f"This task expects no particular key of {called(model, head)}."
     if math.isnan(share):
-        return f"Under this mask head {head.short} never sees the token it should output."
-    only = "" if share >= 0.5 else "only "
-    return f"Head {head.short} puts {only}{share:.2f} of its attention on the token it should output."
+        return f"Under this mask {called(model, head)} never sees the token it should output."
+    only, name = "" if share >= 0.5 else "only ", called(model, head)
+    return (
+        f"{name[0].upper()}{name[1:]} puts {only}{share:.2f} of its attention on the token it should output"
+        f"{at_outputs(model)}."
+    )
+
+
+def called(model: Model, head: Head) -> str:
+    """A head's name within its model: "head 0.1"; of an encoder-decoder, where three share that, with its kind."""
+    return prose.called(head, several=model.config.model.architecture == "encoder-decoder")
+
+
+def at_outputs(model: Model) -> str:
+    """At which outputs a share on the token to be said was measured; empty where all of them may see that token."""
+    task = model.task
+    if task.has_source:
+        return ""
+    questions = np.random.default_rng(0).integers(0, task.symbols, (1 if task.rearranges else DRAWN, task.surveyed))
+    expected = np.stack([task.expected_keys(each) for each in questions])
+    seeing = (expected & parse(model.config.model.mask).matrix(expected.shape[1])).any(axis=2).sum(axis=1)
+    outputs = int(task.answers(task.surveyed).sum())
+    if (seeing == outputs).all():
+        return ""
+    if seeing.min() == seeing.max():
+        return f", at the {seeing[0]} of {outputs} outputs that may see it"
+    return f", at those {seeing.mean() / outputs:.2f} of the outputs that may see it"
 
 
 # --- where a GRU's decoder looks, in words
 
 
+@claim
 def alignment_sentence(pattern: np.ndarray, expected: np.ndarray) -> str:
     """Which of the encoder's states a GRU looks at; `expected` is the one after the token to be said. [query, key].
 
@@ -140,6 +171,7 @@ def habits(mean: np.ndarray) -> dict[str, float]:
     }
 
 
+@claim
 def habit_sentence(head: Head, survey: Survey) -> str:
     """What one head does, from the numbers."""
     found = habits(survey.patterns[head.site][head.index])

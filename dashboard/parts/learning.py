@@ -20,10 +20,11 @@ from dashboard.parts.text import course, newest
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import verdict
+from transformer.analysis.accuracy.result import Accuracy, verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.analysis.intervals import CAUTION, Z95
 from transformer.config import RunConfig
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted
 from transformer.training.runs import Run
 
@@ -46,12 +47,11 @@ def order_heatmap(film: Film, config: RunConfig) -> go.Figure:
 def accuracy(model: Model, *, key: str, height: int, length: int | None = None, heading: bool = True) -> None:
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     measured = model.accuracy(session.settings().sequences, length=length)
-    words = verdict(measured, model.config)
     honest = ceilings.honest_ceiling(model.config, length)
     leaks = measured.beyond(honest.greatest + CAUTION * honest.error)
     drawn = measured if len(model.task.parts) > 1 else replace(measured, groups=())  # one part needs no name
     figure = accuracy_bars(drawn, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
-    sentence = f"{words[0].upper()}{words[1:]}."
+    sentence = verdict_sentence(measured, model.config)
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
@@ -59,6 +59,13 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     half = Z95 * float(ceilings.ceiling(model.config, length).error.max())
     guessed = f" The ceiling is estimated from a sample of all questions, to ± {half:.2f}." if half else ""
     st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}{guessed}")
+
+
+@claim
+def verdict_sentence(measured: Accuracy, config: RunConfig) -> str:
+    """What the numbers say about the mask and the training."""
+    words = verdict(measured, config)
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def loss(model: Model, *, key: str, height: int) -> None:
@@ -89,10 +96,11 @@ def solved_at(run: Run) -> int | None:
     return last[0]["step"] if last and last[0].get("solved") else None
 
 
+@claim
 def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> str:
     """Where the loss stands between guessing and the least that is possible; of a text, on what was held out."""
     if not metrics:
-        return "Loss: waiting for the first step."
+        return "No step has been recorded yet."
     last, task = metrics[-1], config.build_task()
     stands = f"The loss is {last['loss']:.2f} nats after {counted(last['step'], 'step')}"
     guess, floor = task.chance_loss, ceilings.loss_floor(config)
@@ -108,6 +116,7 @@ def loss_sentence(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> st
     )
 
 
+@claim
 def floor_sentence(config: RunConfig) -> str:
     """Where the loss floor comes from, worked out; empty where it is 0 or cannot be written in one line."""
     found = ceilings.floor_terms(config)

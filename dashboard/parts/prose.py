@@ -90,6 +90,11 @@ def sentence(text: str) -> str:
     return f"{first}."
 
 
+def called(head: Head, *, several: bool) -> str:
+    """A head in a sentence: "head 1.3"; with its kind where `several` kinds of attention have a head of that name."""
+    return f"head {head.short}" + (f" ({head.kind})" if several else "")
+
+
 SHORT = {"encoder self-attention": "enc ", "decoder self-attention": "dec ", "cross-attention": "cross "}
 
 

@@ -19,12 +19,17 @@ from dashboard.figures.accuracy import accuracy_by_position_bars, position_bars
 from dashboard.models import edits
 from dashboard.models.model import Model, mask_edits
 from dashboard.parts import claims, waiting
+from dashboard.parts.prose import labels_of
 from dashboard.parts.text import sentences, windows
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.findings import Head
+from transformer.analysis.heads.metrics import Estimate
+from transformer.analysis.intervals import rivals
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 from transformer.masks import Mask
 from transformer.text.perplexity import said as in_words
 
@@ -123,8 +128,8 @@ class Yardstick(Protocol):
     def over(self) -> str:
         """Over what the one number is a mean, in a sentence."""
 
-    def costs(self, made: tuple[Edit, ...]) -> np.ndarray | None:
-        """What removing each head costs, under edits: float [head]; None until it is known. Raises EditError."""
+    def costs(self, made: tuple[Edit, ...]) -> Estimate | None:
+        """What removing each head costs, under edits; None until it is known. Raises EditError."""
 
     def by_head(
         self,
@@ -144,14 +149,7 @@ class Yardstick(Protocol):
         many = len({head.kind for head in heads}) > 1
         names = [f"layer {site.split('.')[1]}{f', {Head(site, 0).kind}' if many else ''}" for site in sites]
         removed = np.array([str(head) in gone for head in heads]).reshape(len(sites), -1)
-        dearest, most = heads[int(measured.argmax())], float(measured.max())
-        unit = self.price.partition(" ")[2]
-        kind = f" ({dearest.kind})" if many else ""
-        said = (
-            f"{self.removing.capitalize()} head {dearest.short}{kind} costs most: {self.price.format(most)}."
-            if most >= SAME
-            else f"No head is needed by itself: {self.removing} any one costs less than {SAME:g} {unit}."
-        )
+        said = dearest(self.removing, self.price, labels_of(heads), measured)
 
         def clicked() -> None:
             cell = st.session_state[key]["click"] or {}
@@ -160,14 +158,13 @@ class Yardstick(Protocol):
             if chosen is not None:
                 choose(chosen)
 
-        costs = measured.reshape(removed.shape)
+        costs = measured.mean.reshape(removed.shape)
         figure = coloured(effects.cost_heatmap, costs, names, removed, self.priced, limit=self.most)
         plot(figure, key=key, alt=said, height=max(240, 60 + 42 * len(sites)), on_click=clicked)
-        st.caption(f"{said} {self.removed_on()}{does}")
+        st.caption(f"{said} {self.removed_on(measured)}{does}")
 
-    def removed_on(self) -> str:
-        """What heads were removed on, where that is less than the rest."""
-        return ""
+    def removed_on(self, measured: Estimate) -> str:
+        """What heads were removed on, where that is not the same as the rest."""
 
 
 @dataclass(frozen=True)
@@ -195,11 +192,9 @@ class ByAccuracy(Yardstick):
 
     @property
     def known(self) -> np.ndarray:
-        """The symbols of the answer that can be known under the mask, bool [target]; all targets if none can."""
-        ceiling = ceilings.ceiling(self.model.config, self.length).accuracy
-        groups = np.array(self.model.task.groups(self.length))
-        known = (ceiling > self.model.task.chance + SAME) & (groups != "separator")
-        return known if known.any() else np.ones_like(known)
+        """The symbols of the answer that can be known under the mask, bool [target]; all of the answer if none can."""
+        known = ceilings.knowable(self.model.config, self.length)
+        return known if known.any() else self.model.task.answers(self.length)
 
     def bars(self, found: Accuracy, before: Accuracy | None) -> go.Figure:
         ceiling = ceilings.ceiling(self.model.config, self.length).accuracy
@@ -250,8 +245,14 @@ class ByAccuracy(Yardstick):
         targets = "all targets" if self.known.all() else "the symbols of the answer that can be known"
         return f" Mean over {targets}."
 
-    def costs(self, made: tuple[Edit, ...]) -> np.ndarray:
-        return edits.removal(self.model, made).mean
+    def costs(self, made: tuple[Edit, ...]) -> Estimate:
+        return edits.removal(self.model, made)
+
+    def removed_on(self, measured: Estimate) -> str:
+        return (
+            f"Measured on {measured.sequences:,} fresh sequences of their own, over the whole answer: a small cost may "
+            "differ from what the title says of the same removal, also in sign. "
+        )
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ class ByLoss(Yardstick):
     measure, quantity = "loss", "nats a token"
     unit, by, gets, worse = " nats a token", "place", "guesses", 1
     heading, drawn = "Loss by place in the window", "Cross-entropy by place in the window"
-    removing, price, waits = "silencing", "{:.3f} nats a token", False
+    removing, price, waits = "on these tokens silencing", "{:.3f} nats a token", False
     priced = ("without it, a token costs {} nats more", "without it, a token costs {} nats less")
 
     def quick(self) -> Yardstick:
@@ -328,12 +329,25 @@ class ByLoss(Yardstick):
     def over(self) -> str:
         return ""
 
-    def costs(self, made: tuple[Edit, ...]) -> np.ndarray | None:
-        return waiting.ready(edits.costs(self.model, made, self.length), "Silencing each head in turn …")
+    def costs(self, made: tuple[Edit, ...]) -> Estimate | None:
+        nats = waiting.ready(edits.costs(self.model, made, self.length), "Silencing each head in turn …")
+        return None if nats is None else Estimate(nats, nats, nats, max(1, edits.FEW_TOKENS // self.length))
 
-    def removed_on(self) -> str:
-        tokens = max(1, edits.FEW_TOKENS // self.length) * self.length
+    def removed_on(self, measured: Estimate) -> str:
+        tokens = measured.sequences * self.length
         return f"At most {tokens:,} held-out tokens, in windows of {self.length}. "
+
+
+@claim
+def dearest(removing: str, price: str, labels: Sequence[str], cost: Estimate) -> str:
+    """Which head's removal costs most; where intervals overlap, which cost about as much."""
+    heads, most = rivals(cost.mean, cost.low, cost.high), float(cost.mean.max())
+    said = f"{removing[0].upper()}{removing[1:]} head {listed([labels[head] for head in heads], 'or')} costs"
+    if most < SAME:
+        return f"No head is needed by itself: {removing} any one costs less than {SAME:g} {price.partition(' ')[2]}."
+    if len(heads) > 1:
+        return f"{said} about as much, up to {price.format(most)}."
+    return f"{said} most: {price.format(most)}."
 
 
 def yardstick(model: Model, length: int) -> Yardstick:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 
 Z95, Z999 = 1.959964, 3.290527
 """Standard normal quantiles of two-sided 95 % and 99.9 %."""
@@ -24,6 +24,16 @@ def wilson(
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
     # The share lies between them; rounding would leave it outside at 0 and at 1.
     return np.asarray(np.clip(centre - half, 0, share)), np.asarray(np.clip(centre + half, share, 1))
+
+
+def rivals(
+    mean: Float[np.ndarray, "n"], low: Float[np.ndarray, "n"], high: Float[np.ndarray, "n"]
+) -> Int[np.ndarray, "m"]:
+    """Which of several measured values may be the greatest: the one measured as such, and each whose interval overlaps
+    its own, the greatest first. Where it is alone, it is the greatest; nan is left out."""
+    most = int(np.nanargmax(mean))
+    found = np.flatnonzero(high >= low[most])
+    return np.array(found[np.argsort(-mean[found], kind="stable")], dtype=np.int64)
 
 
 def mean_interval(values: Float[np.ndarray, "n"]) -> tuple[float, float, float]:

@@ -170,10 +170,15 @@ class Task(ABC):
     def __post_init__(self) -> None:
         """Raises ConfigError for lengths that vary where the task does not say what can be known of them."""
         require(
-            len(self.lengths) == 1 or self.rearranges or type(self).belief is not Task.belief,
+            len(self.lengths) == 1 or self.may_vary(),
             f"the task {self.name} takes sequences of one length: where lengths vary, it does not say what can be "
             "known (its belief)",
         )
+
+    @classmethod
+    def may_vary(cls) -> bool:
+        """May its sequences differ in length? Where it says what can be known by who is not told the length."""
+        return cls.rearranges or cls.belief is not Task.belief
 
     @classmethod
     def of(cls, config: TaskConfig) -> Task:
@@ -196,8 +201,16 @@ class Task(ABC):
 
     @property
     def chance(self) -> float:
-        """Accuracy of guessing a symbol."""
+        """Accuracy of guessing a symbol, each as often: 1/symbols, however often each is right."""
         return 1 / self.symbols
+
+    def blind(self, length: int) -> Float[np.ndarray, "target"]:
+        """Accuracy of who knows the law and reads nothing: says the commonest symbol of each place.
+
+        That is chance where all symbols are as common, as they are where the answer rearranges the question.
+        """
+        targets = self.count_targets(length)
+        return self.ceiling(np.zeros((targets, targets + length * self.has_source), dtype=bool)).accuracy
 
     @property
     def chance_loss(self) -> float:

@@ -15,6 +15,7 @@ import torch
 
 from transformer import checkpoints
 from transformer.analysis.accuracy.by_position import accuracy_by_position
+from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.analysis.accuracy.reading import reading
 from transformer.analysis.accuracy.result import as_far, known_and_guessed, verdict
 from transformer.analysis.film.take import film
@@ -83,6 +84,7 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "high": high.tolist(),
         "correct": accuracy.correct.tolist(),
         "chance": accuracy.chance,
+        "ceiling": ceiling(config).accuracy.tolist() if task.lawful else None,
         "first_half": accuracy.of(task.parts[0]) if task.parts[0] in accuracy.groups and len(task.parts) > 1 else None,
         "second_half": accuracy.of(task.part),
         "exact_match": accuracy.exact / accuracy.sequences,

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.app_pages.overview import guesses
+from dashboard.app_pages.overview import guesses, words
 from dashboard.figures.html.tokens import Token
 from dashboard.frame import other_models
 from dashboard.models.model import OWN_WORDS
@@ -22,11 +22,8 @@ task, question = model.task, session.question(model)
 def answered() -> None:
     """The title, and what goes in and comes out: of a task with a law."""
     said, law, names = model.said(question), task.answer(question), task.vocabulary
-    knowable = ceilings.ceiling(model.config, len(question)).accuracy[task.answers(len(question))] == 1
-    right, count = int(((said == law) & knowable).sum()), int(knowable.sum())
-    what = f"It {task.verb}" if count == len(law) else f"It {task.verb} as far as its mask lets it see"
-    well = ":" if right == count else ", but not well yet:"
-    headline = f"{what}{well} {right} of {count} right."
+    knowable = ceilings.knowable(model.config, len(question))[task.answers(len(question))]
+    headline = words.headline(task, len(question), said == law, knowable)
     st.title(headline, anchor=False)
 
     def token(value: int, truth: int, known: bool) -> Token:

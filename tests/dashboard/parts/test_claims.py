@@ -23,7 +23,7 @@ def map_of(share: float) -> str:
 
 
 def together(extra: float) -> str:
-    return claims.together("heads a and b", extra)
+    return claims.together("heads a and b", extra, 0.004)
 
 
 MEASURED = "Removing two heads together costs the sum of removing each alone, to within 0.005."
@@ -44,7 +44,11 @@ MEASURED = "Removing two heads together costs the sum of removing each alone, to
         (works(0.004, 0.045), "No head does the work alone: removing head b costs most, 0.045 of the accuracy."),
         (works(0.75, 0.65), "Several heads are needed: removing any of a, b costs at least a half of the accuracy."),
         (works(0.0, 0.0049), "No head is needed by itself: removing any one costs less than 0.005 of the accuracy."),
-        (works(-0.01, 0.005), "No head does the work alone: removing head b costs most, 0.005 of the accuracy."),
+        (
+            works(-0.01, 0.005),
+            "No head does the work alone: removing head b or a costs about as much, up to 0.005 of the accuracy.",
+        ),
+        (works(-0.02, 0.005), "No head does the work alone: removing head b costs most, 0.005 of the accuracy."),
         (works(np.nan, 0.9), "Head b does the work: removing it costs 0.90 of the accuracy."),
         # A map is said only where little else tells keys apart.
         (map_of(0.8), "Head 0.2 is nearly a position-to-content map: 0.80 of its scores’ variance."),

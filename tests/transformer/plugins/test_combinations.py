@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import pytest
 import torch
 
 from tests.kit import strangers
+from tests.kit.claims.combinations import at_random, covering, ids, pairs
 from tests.kit.heads_by_hand import mapped
 from transformer import masks
 from transformer.analysis.assumptions import NotCovered
@@ -65,33 +64,6 @@ def _strangers(monkeypatch: pytest.MonkeyPatch) -> None:
     strangers.lend(monkeypatch, NORMS, *strangers.NORMS)
 
 
-def pairs(row: dict[str, Any]) -> set[tuple[tuple[str, Any], ...]]:
-    return set(itertools.combinations(sorted(row.items()), 2))
-
-
-def covering(settings: dict[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """Rows in which every two values of different settings meet: of thirty drawn, the one that brings most pairs."""
-    draw = random.Random(0)
-    missing = set().union(
-        *(
-            {tuple(sorted(((one, a), (other, b)))) for a in settings[one] for b in settings[other]}
-            for one, other in itertools.combinations(settings, 2)
-        )
-    )
-    while missing:
-        wanted = dict(min(missing, key=repr))
-        drawn = [{name: draw.choice(values) for name, values in settings.items()} | wanted for _ in range(30)]
-        row = max(drawn, key=lambda each: len(pairs(each) & missing))
-        missing -= pairs(row)
-        yield row
-
-
-def at_random(settings: dict[str, tuple[Any, ...]], count: int) -> Iterator[dict[str, Any]]:
-    draw = random.Random(1)
-    for _ in range(count):
-        yield {name: draw.choice(values) for name, values in settings.items()}
-
-
 def made(row: dict[str, Any]) -> tuple[Any, RunConfig]:
     """A model of these settings whose weights are all random, in double precision."""
     (task, architecture), shape = row["made_for"], {name: value for name, value in row.items() if name != "made_for"}
@@ -102,10 +74,6 @@ def made(row: dict[str, Any]) -> tuple[Any, RunConfig]:
         for weight in network.parameters():
             weight.add_(0.4 * torch.randn(weight.shape, generator=generator))
     return network.double(), config
-
-
-def ids(row: dict[str, Any]) -> str:
-    return ", ".join("/".join(value) if isinstance(value, tuple) else f"{value}" for value in row.values())
 
 
 DAILY = [*covering(SETTINGS)]

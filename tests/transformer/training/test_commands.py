@@ -259,17 +259,19 @@ def test_the_json_is_what_another_count_finds_and_the_table_says_the_same(traine
     assert (found["sequences"], found["chance"]) == (700, 0.1)
     assert found["second_half"] == pytest.approx(np.mean(found["accuracy_by_position"][3:]))
     assert found["first_half"] == pytest.approx(np.mean(found["accuracy_by_position"][:2]))
-    assert "chance 0.10: not yet at the ceiling" in found["verdict"]
+    assert found["verdict"].endswith(": not yet at the ceiling")
+    assert found["ceiling"] == pytest.approx([0.1, 0.1, 1, 1, 1, 1])
     assert found["weights"] == checkpoints.weights_hash(model)
 
     assert main(command) == 0
-    *rows, exact, verdict = capsys.readouterr().out.splitlines()
+    _, *rows, most, exact, verdict = capsys.readouterr().out.splitlines()
+    assert most.endswith("chance 0.100")
     assert verdict == found["verdict"]
     assert exact == f"exact match {found['exact_match']:.3f}, 700 sequences, 95 % intervals"
-    numbers = zip(found["positions"], found["accuracy_by_position"], found["low"], found["high"], strict=True)
-    for row, (name, share, low, high) in zip(rows, numbers, strict=True):
+    columns = ("positions", "accuracy_by_position", "low", "high", "ceiling")
+    for row, (name, share, low, high, most) in zip(rows, zip(*map(found.get, columns), strict=True), strict=True):
         assert 0 <= low <= share <= high <= 1
-        assert row.split("█")[0].strip() == f"{name}  {share:.3f}  ({low:.3f} to {high:.3f})"
+        assert row.split("█")[0].strip() == f"{name}  {share:.3f}  ({low:.3f} to {high:.3f})  {most:.3f}"
         assert row.count("█") == round(40 * share)
 
 

@@ -115,6 +115,12 @@ def ceiling(config: RunConfig, length: int | None = None, mask: Mask | Matrix | 
     )
 
 
+def knowable(config: RunConfig, length: int | None = None) -> Bool[np.ndarray, "target"]:
+    """Which targets of the answer can be known for certain under the run's mask."""
+    task = config.build_task()
+    return task.answers(task.length if length is None else length) & (ceiling(config, length).accuracy == 1)
+
+
 def honest_ceiling(config: RunConfig, length: int | None = None) -> Ceiling:
     """The ceiling of the run's mask when no query is shown its own answer: beyond its `greatest`, something leaks."""
     task = config.build_task()

@@ -86,10 +86,11 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
         short |= knowable and bool(high < float(honest.least[chosen].mean()) - 0.005 - slack)
         parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}{_at_best(honest, chosen)}")
     words = ", ".join(parts)
+    against = words if any(" = chance" in part for part in parts) else f"{words}, chance {accuracy.chance:.2f}"
     if leaks:
-        return f"{words}, chance {accuracy.chance:.2f}: your mask leaks"
+        return f"{against}: your mask leaks"
     if short:
-        return f"{words}, chance {accuracy.chance:.2f}: not yet at the ceiling"
+        return f"{against}: not yet at the ceiling"
     return f"{words}: the mask holds" if limited else f"{words}: every answer can be known, and is"
 
 
@@ -105,7 +106,7 @@ def _at_best(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
 def as_far(config: RunConfig) -> str:
     """After "solved": nothing where every answer can be known, else how far it is solved."""
     task = config.build_task()
-    known = not task.lawful or (ceilings.ceiling(config).accuracy[task.answers(task.length)] == 1).all()
+    known = not task.lawful or (ceilings.knowable(config) == task.answers(task.length)).all()
     return "" if known else ", as far as it can be known,"
 
 
@@ -115,7 +116,7 @@ def known_and_guessed(config: RunConfig) -> str:
         return ""
     task, most = config.build_task(), ceilings.ceiling(config).accuracy
     names, answers = task.target_names(task.length), task.answers(task.length)
-    guessed = answers & (most <= task.chance * (1 + TIE))
+    guessed = answers & (most <= task.blind(task.length) * (1 + TIE))
     known, partly = answers & (most == 1), answers & ~guessed & (most < 1)
     parts = []
     if known.any():

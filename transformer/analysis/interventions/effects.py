@@ -120,10 +120,10 @@ def redundancy(
     All drops are under `edits`.
     """
 
-    def right(*removed: int) -> float:
+    def right(*removed: int) -> Float[np.ndarray, "sequence"]:
         return right_without(model, task, edits, removed, sequences=sequences, seed=seed)
 
-    return beyond_each(len(heads_of(model)), right)
+    return beyond_each(len(heads_of(model)), right)[0]
 
 
 def right_without(
@@ -134,23 +134,33 @@ def right_without(
     *,
     sequences: int = REDUNDANCY_SEQUENCES,
     seed: int = 0,
-) -> float:
-    """The share of the answers' tokens said rightly under edits and without some heads, numbered as in `heads_of`."""
+) -> Float[np.ndarray, "sequence"]:
+    """The share of each answer's tokens said rightly under edits and without some heads, numbered as in `heads_of`."""
     batch, _ = questions(task, sequences, task.length, seed)
     gone = [heads_of(model)[i] for i in removed]
     every = (*edits, *(AblateHead(f"{head.site}.z", head.index) for head in gone))
-    return float(right_answers(model, batch, every).mean())
+    return right_answers(model, batch, every)
 
 
-def beyond_each(n: int, right: Callable[..., float]) -> Float[np.ndarray, "head other"]:
-    """The map of `redundancy` for n heads, from what is `right` without none, without one, and without two of them."""
+def beyond_each(
+    n: int, right: Callable[..., Float[np.ndarray, "sequence"]]
+) -> tuple[Float[np.ndarray, "head other"], Float[np.ndarray, "head other"]]:
+    """The map of `redundancy` for n heads and its standard errors, from what is `right` of each sequence without none,
+    without one, and without two of them: each sequence is its own control."""
     before = right()
-    alone = np.array([before - right(i) for i in range(n)])
-    found = np.diag(alone)
+    alone = [before - right(i) for i in range(n)]
+    found = np.diag([float(drop.mean()) for drop in alone])
+    errors = np.diag([_error(drop) for drop in alone])
     for i in range(n):
         for j in range(i):
-            found[i, j] = found[j, i] = before - right(i, j) - alone[i] - alone[j]
-    return found
+            beyond = before - right(i, j) - alone[i] - alone[j]
+            found[i, j] = found[j, i] = float(beyond.mean())
+            errors[i, j] = errors[j, i] = _error(beyond)
+    return found, errors
+
+
+def _error(values: Float[np.ndarray, "sequence"]) -> float:
+    return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
 # --- two inputs

@@ -121,7 +121,14 @@ def keep(found: list[Chip]) -> bool:
 # --- those there are
 
 
-def row(found: list[Chip]) -> None:
+def words_of(model: Model, edit: Edit) -> str:
+    """What an edit does; of an encoder-decoder with the stack of a head that its words would leave out."""
+    both = model.config.model.architecture == "encoder-decoder"
+    named = getattr(edit, "name", "") if both else ""
+    return edit.words.replace(named, f"decoder {named}") if named.startswith("head ") else edit.words
+
+
+def row(model: Model, found: list[Chip]) -> None:
     """The chips side by side, each with its switch and its cross; what is wrong with one stands in it."""
     with st.container(horizontal=True, gap="small"):
         for place, chip in enumerate(found):
@@ -129,14 +136,14 @@ def row(found: list[Chip]) -> None:
                 with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
                     controlled(
                         st.toggle,
-                        chip.edit.words,
+                        words_of(model, chip.edit),
                         key=f"chip-{chip.name}",
                         value=chip.on,
                         picked=partial(_switch, found, chip),
                         width="content",
                     )
                     st.button(
-                        f"Take away: {chip.edit.words}",
+                        f"Take away: {words_of(model, chip.edit)}",
                         key=f"cross-{chip.name}",
                         icon=":material/close:",
                         type="tertiary",

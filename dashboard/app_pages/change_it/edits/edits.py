@@ -18,10 +18,12 @@ from dashboard.parts.widgets import bound
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.analysis.heads.measure import heads_of
+from transformer.analysis.intervals import CAUTION
 from transformer.analysis.interventions.effects import Said
 from transformer.analysis.interventions.patching import Patching
 from transformer.edits import EditError
 from transformer.edits.heads.patch_input import PatchInput
+from transformer.foundation.claims import claim
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -29,7 +31,7 @@ title = st.container()  # not empty(): what stood there stays until the new titl
 found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))
-chips.row(found)
+chips.row(model, found)
 chips.add(model, question, found, heads)
 
 
@@ -71,11 +73,12 @@ except EditError as error:
     unmeasured = sentence(plain(str(error)))
 
 
+@claim
 def headline() -> str:
     """What the edits change, in a sentence."""
     if not made:
         return f"Nothing is edited: {yard.state(before)}. Remove a head, and see what breaks."
-    what = f"With {made[0].words}" if len(made) == 1 else f"With {len(made)} edits"
+    what = f"With {chips.words_of(model, made[0])}" if len(made) == 1 else f"With {len(made)} edits"
     if unmeasured:
         return f"{what} the model can be asked only inputs of {len(question)} symbols, and it was trained on others."
     return yard.change(what, before, after)
@@ -102,7 +105,9 @@ def canvas() -> None:
     names = {chip.name: chip for chip in reversed(painted)}
     name = next(iter(names))
     if len(names) > 1:
-        name = st.selectbox("Paint", list(names), key="edits-painted", format_func=lambda n: names[n].edit.words)
+        name = st.selectbox(
+            "Paint", list(names), key="edits-painted", format_func=lambda n: chips.words_of(model, names[n].edit)
+        )
     chips.canvas(model, question, found, names[name], height=360)
 
 
@@ -125,14 +130,14 @@ def twos() -> None:
         )
         return
     chart, bar = st.container(), st.empty()
-    extra = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing two heads at a time …"))
+    extra, error = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing two heads at a time …"))
     bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
     one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
     many = len({head.kind for head in heads}) > 1
     chosen = [heads[min(one, other)], heads[max(one, other)]]
     pair = "heads " + " and ".join(f"{head.short}{f' ({head.kind})' if many else ''}" for head in chosen)
-    words = claims.together(pair, float(others[one, other]))
+    words = claims.together(pair, float(others[one, other]), CAUTION * float(error[one, other]))
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = coloured(effects.redundancy_heatmap, extra, names)

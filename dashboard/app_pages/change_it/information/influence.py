@@ -19,6 +19,7 @@ from dashboard.models.budget import passes
 from dashboard.models.model import Model
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.findings import Head, Sample
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
@@ -199,6 +200,7 @@ class Flow:
 
     # --- sentences
 
+    @claim
     def headline(self) -> str:
         """What leaks, or what the poked token moves."""
         found = ceilings.leaks(self.moved, ~self.forbidden)
@@ -219,6 +221,7 @@ class Flow:
         first = f"{by} moves {count} of {len(column)} output{'s' if len(column) > 1 else ''}"
         return f"{first}: most the one at {most + 1}{due}." if count > 1 else f"{first}: the one at {most + 1}{due}."
 
+    @claim
     def verdict(self) -> str:
         """Does the mask hold? Of the poked token, then of all that are poked."""
         pairs, whole, mask = int(self.forbidden.sum()), self.grain.whole, self.model.config.model.mask
@@ -247,6 +250,7 @@ class Flow:
             f"{words} All {pairs:,} pairs of a replaced token and an output without a path between them are exactly 0."
         )
 
+    @claim
     def flips(self) -> str:
         """What the strip shows."""
         if self.padding:

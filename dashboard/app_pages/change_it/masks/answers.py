@@ -12,6 +12,7 @@ from dashboard.models.model import Model
 from dashboard.parts import claims
 from dashboard.parts.tokens import tokens
 from transformer.analysis.findings import Sample
+from transformer.foundation.claims import claim
 
 STILL = 0.005
 """A probability that moves by less is written with the same two digits, or the next."""
@@ -47,6 +48,7 @@ def strip(seen: Sample, flipped: np.ndarray | None = None) -> list[Token]:
     return line
 
 
+@claim
 def change_sentence(before: np.ndarray, after: np.ndarray, targets: list[str], flipped: np.ndarray) -> str:
     """How many predictions flip, and where the right token's probability changes most; float and bool [output]."""
     flips = int(flipped.sum())

@@ -11,12 +11,13 @@ from dashboard.figures import patterns
 from dashboard.models import edits
 from dashboard.models.long_inputs import from_afar, spans
 from dashboard.models.model import mask_edits
-from dashboard.parts.heads import LINK, focused, heads_of
+from dashboard.parts.heads import LINK, called, focused, heads_of
 from dashboard.parts.prose import orientation, show_code
 from dashboard.parts.text import passage
 from dashboard.parts.widgets import pick_head
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 HEIGHT, FINE, MORE = (
     270,
@@ -60,7 +61,7 @@ with left:
         spans=spans(scored),
         link=LINK,
     )
-    plot(figure, key="before-scores", alt=f"Scores of head {head.short} under the model's own mask.", height=height)
+    plot(figure, key="before-scores", alt=f"Scores of {called(model, head)} under the model's own mask.", height=height)
     st.caption(f"{orientation()} Grey and hatched: the mask forbids this key. That is not the same as a score of zero.")
 with middle:
     st.markdown("**The mask**: drag to paint or wipe")
@@ -76,7 +77,7 @@ with right:
         spans=spans(seen),
         link=LINK,
     )
-    plot(figure, key="after-pattern", alt=f"Pattern of head {head.short} under this mask.", height=height)
+    plot(figure, key="after-pattern", alt=f"Pattern of {called(model, head)} under this mask.", height=height)
     st.caption(
         f"**{mask.label}**: {mask.description}. The model's own mask is **{model.config.model.mask_label}**."
         + (f" The input is padded to length {task.length}." if pad else "")
@@ -95,13 +96,17 @@ length = len(question) if len(question) in task.lengths else task.length
 yard = yardstick(model, length)
 with title:
     compared = yard.as_it_is(), yard.as_it_is(mask)
-own = str(mask) == model.config.model.mask
-title.title(
-    f"Under its {mask.name} mask {yard.state(compared[0])}. And under another?"
-    if own
-    else yard.change(f"Under the {mask.name} mask", *compared),
-    anchor=False,
-)
+
+
+@claim
+def headline() -> str:
+    """How good the model is under its own mask, or what another one changes."""
+    if str(mask) == model.config.model.mask:
+        return f"Under its {mask.name} mask {yard.state(compared[0])}. And under another?"
+    return yard.change(f"Under the {mask.name} mask", *compared)
+
+
+title.title(headline(), anchor=False)
 with three:
     if task.lawful:
         retraining.pictures(model, mask, length)

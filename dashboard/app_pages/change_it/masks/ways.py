@@ -16,6 +16,8 @@ from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.reachability import Flow, flow, flow_of_mask, least_layers, needed_by
 from transformer.analysis.findings import Sample
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.masks import Mask
 from transformer.tasks import Task
 
@@ -126,6 +128,7 @@ def slot_names(task: Task, length: int) -> tuple[tuple[str, ...], tuple[str, ...
     return (), question if len(names) == length else ("x1", *names[:-1])
 
 
+@claim
 def sentence(task: Task, mask: Mask, n_layers: int, length: int, target: int) -> str:
     """What one output needs, and whether and how it can arrive."""
     name, symbol = task.target_names(length)[target], task.symbols_of_targets(length)[target]
@@ -186,11 +189,15 @@ def _whole_question(task: Task, mask: Mask, n_layers: int, length: int, target: 
         f"Output {task.target_names(length)[target]}, said at position {target + 1}, may depend on all {length} "
         "tokens of the question"
     )
-    layers = f"{n_layers} layer{'s' if n_layers != 1 else ''}"
     if arrived == length:
-        return f"{output}. They can arrive in {layers}."
+        least = next(
+            layers
+            for layers in range(n_layers + 1)
+            if ceilings.reach(task, mask, layers, length)[target, :length].all()
+        )
+        return f"{output}. They can arrive in {counted(least, 'layer')}."
     if most == 1:
-        return f"{output}. What decides it can arrive in {layers}."
+        return f"{output}. What decides it can arrive in this model’s {counted(n_layers, 'layer')}."
     about = "about " if float(ceilings.ceiling_of_mask(task, mask, n_layers, length).error[target]) else ""
     return f"{output}. {arrived} of them can arrive, so at most {about}{most:.2f} can be right."
 

@@ -23,6 +23,7 @@ from dashboard.view import session
 from dashboard.view.fields import MOST_SEED
 from dashboard.view.link import limits
 from transformer.analysis.findings import Sample
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dropout import Passes
@@ -101,6 +102,7 @@ def _spread(found: Passes, shown: np.ndarray) -> float:
     return float(np.ptp(found.training[:, shown], axis=0).max())
 
 
+@claim
 def _headline(found: Passes, shown: np.ndarray) -> str:
     """What the two modes do to one input, from their numbers."""
     n = len(found.training)

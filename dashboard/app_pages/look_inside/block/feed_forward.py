@@ -16,6 +16,7 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.steps import draw_code
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.hidden_units import Fired, Firing
@@ -34,7 +35,7 @@ def answer(model: Model) -> str:
             "another model in the sidebar.",
             icon=":material/layers:",
         )
-        return f"{model.name} has no feed-forward layers, so there are no hidden units."
+        return without(model.name)
     place = pick_place(model)
     here = measured.fired(model, session.question(model), place.block, place.place)
     often = measured.firing(model, place.block)
@@ -44,13 +45,24 @@ def answer(model: Model) -> str:
     with right:
         _formula(here, len(here.out))
     _often(model, here, often, place)
-    units = len(here.hidden)
+    return headline(here, often, place.token)
+
+
+@claim
+def headline(here: Fired, often: Firing, token: str) -> str:
+    """How many hidden units fire at a token, and how many never do."""
     never = (
         f"{often.never} never {_fire(often.never)} in {often.positions:,} positions"
         if often.never
-        else "every unit fires somewhere"
+        else f"every unit fires somewhere in {often.positions:,} positions"
     )
-    return f"{here.firing} of {units} hidden units fire at {place.token}; {never}."
+    return f"{here.firing} of {len(here.hidden)} hidden units fire at {token}; {never}."
+
+
+@claim
+def without(name: str) -> str:
+    """What is said of a model that has none."""
+    return f"{name} has no feed-forward layers, so there are no hidden units."
 
 
 def _formula(here: Fired, width: int) -> None:

@@ -26,6 +26,7 @@ from dashboard.parts.prose import plain, symbols
 from dashboard.parts.steps import Stage, draw_code, draw_words
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.side_by_side import SideBySide
@@ -307,13 +308,18 @@ def _high(rows: int, around: int) -> int:
     return around + max(120, min(36 * rows, 420))
 
 
+@claim
 def _headline(found: SideBySide, is_wide: bool) -> str:
-    """Which head writes the longest vector."""
+    """Which head writes the longest vector, if one writes any."""
     n_heads, width, whole = _sizes(found)
     if n_heads == 1:
         return f"There is one head: all {whole} numbers stay together, and it alone writes."
     head = int(found.shares.argmax())
     whose = "Untrained, " if is_wide else ""
+    if not found.shares.any():
+        return (
+            f"{whose}{whole} = {n_heads} × {width}: no head writes anything at {_token(found)}, which may see nothing."
+        )
     return (
         f"{whose}{whole} = {n_heads} × {width}: head {head} writes the longest of {n_heads} vectors at {_token(found)}."
     )

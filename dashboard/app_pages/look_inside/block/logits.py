@@ -20,6 +20,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import bound
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.unembedding import Output
@@ -64,6 +65,7 @@ def _minus(value: float) -> str:
     return f"−{_number(value)}" if value else "0"
 
 
+@claim
 def _headline(model: Model, found: Output, shares: np.ndarray, cost: float | None, place: int) -> str:
     """What is said there and what it costs, from the numbers, at the temperature of training."""
     names = model.task.vocabulary

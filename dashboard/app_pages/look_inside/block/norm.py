@@ -30,6 +30,7 @@ from dashboard.parts.steps import draw_code, draw_words
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.machine import plan
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.norms import Normed
@@ -66,7 +67,7 @@ def answer(model: Model) -> str:
             "another model in the sidebar to see a norm at work.",
             icon=":material/equalizer:",
         )
-        title = f"{model.name} has no norm: each sub-layer reads the stream as it is."
+        title = without(model.name)
     else:
         question = session.question(model)
         paths = tuple(f"{block}.{name}" for block in plan.blocks(config) for name in sublayers_of(config, block))
@@ -88,6 +89,13 @@ def answer(model: Model) -> str:
 # --- one token's vector
 
 
+@claim
+def without(name: str) -> str:
+    """What is said of a model that has none."""
+    return f"{name} has no norm: each sub-layer reads the stream as it is."
+
+
+@claim
 def headline(found: Normed, token: str, kind: Norm) -> str:
     """What the norm takes off a token's numbers, and by what it divides them."""
     if kind.centres:

@@ -18,7 +18,8 @@ from dashboard.parts import waiting
 from dashboard.parts.prose import code_around, plain
 from dashboard.parts.tables import height_of
 from dashboard.view import training
-from transformer.foundation.words import listed
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 from transformer.training.runs import Run
 
 if TYPE_CHECKING:
@@ -41,11 +42,17 @@ def answer(model: Model) -> str:
         waiting.until(lambda: not run.state.live, lambda: _newest(run), news=lambda: _seen(run), every=EVERY)
     else:
         _draw(model)
+    return headline(model.name, found)
+
+
+@claim
+def headline(name: str, found: tuple[Entry, ...]) -> str:
+    """How many parameters there are, and how many buffers."""
     numbers, tensors = total(found)
-    buffers = [entry for entry in found if entry.kind == "buffer"]
+    buffers = sum(entry.kind == "buffer" for entry in found)
     return (
-        f"{model.name} has {numbers:,} parameters in {tensors} tensors, and {len(buffers)} "
-        f"{'buffer' if len(buffers) == 1 else 'buffers'} that training never changes."
+        f"{name} has {numbers:,} parameters in {counted(tensors, 'tensor')}, and {counted(buffers, 'buffer')} that "
+        "training never changes."
     )
 
 

@@ -1,6 +1,5 @@
 """All heads side by side, one of them large, and what sets it apart."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,9 +12,8 @@ from dashboard.app_pages.look_inside.heads.table import find_the_one
 from dashboard.frame import other_models
 from dashboard.models import background
 from dashboard.models.model import Model
-from dashboard.parts import claims
 from dashboard.parts.head_focus import of_head
-from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
+from dashboard.parts.heads import alignment_sentence, called, focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import orientation, plain, show_code
 from dashboard.parts.widgets import bound
 from dashboard.view import session
@@ -41,7 +39,7 @@ def page(model: Model, question: np.ndarray) -> None:
     kinds = known_kinds(model)
     if model.task.lawful:
         of_one = recurrent or not model.task.points
-        st.title(working_sentence(model, head, survey) if of_one else headline(survey), anchor=False)
+        st.title(working_sentence(model, head, survey) if of_one else words.headline(model, survey), anchor=False)
         pictures(model, question, sample, survey, head)
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}
@@ -65,15 +63,6 @@ def page(model: Model, question: np.ndarray) -> None:
         "transformer.analysis.findings.Detail.contribution",
         "transformer.analysis.heads.measure.measures",
     )
-
-
-def headline(survey: Survey) -> str:
-    """Which head looks most at the answer, in a sentence."""
-    head = survey.foremost
-    share = survey.expected_share[head]
-    if math.isnan(share):
-        return "Under this mask no head ever sees the token it should output."
-    return claims.looks(head.short, share, "the answer")
 
 
 def here(model: Model, question: np.ndarray, sample: Sample, head: Head) -> str:
@@ -230,7 +219,7 @@ def explained(model: Model, head: Head, shown: str) -> None:
     if not recurrent:
         st.page_link(
             PAGES["inside"].script,
-            label=f"Open it up: inside head {head.short}",
+            label=f"Open it up: inside {called(model, head)}",
             icon=":material/biotech:",
         )
     answer = " Outlined: where the answer stands." if model.task.points else ""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from dashboard.figures.kit.numbers import interval, share_text
-from dashboard.parts.heads import DOES
-from transformer.analysis.findings import Head
+from dashboard.models.model import Model
+from dashboard.parts import claims
+from dashboard.parts.heads import DOES, at_outputs, called
+from transformer.analysis.findings import Head, Survey
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
+from transformer.foundation.claims import claim
 
 NAMED = 0.05
 """The share of a query's attention from which on a token is named beside the first."""
@@ -19,6 +23,17 @@ EARLY = 8
 BLANKS = "Blanks and line ends are tokens, too: mostly one stands between a word and the word before."
 
 
+@claim
+def headline(model: Model, survey: Survey) -> str:
+    """Which head looks most at the answer, and at how many outputs it may."""
+    head = survey.foremost
+    share = survey.expected_share[head]
+    if math.isnan(share):
+        return "Under this mask no head ever sees the token it should output."
+    return claims.looks(called(model, head).removeprefix("head "), share, "the answer", at_outputs(model))
+
+
+@claim
 def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:
     """Which heads have a name, and how many have none; without a `choice` of keys none could have earned one."""
     if not choice:
@@ -138,6 +153,7 @@ def most_read(row: np.ndarray, visible: np.ndarray, keys: Sequence[str], query: 
     return f"Here '{query}' at {place + 1} looks most at {several}."
 
 
+@claim
 def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, up: str) -> str:
     """Which head stands highest, and how many have no place."""
     x, y = metrics.estimates[across].mean, metrics.estimates[up].mean
@@ -162,6 +178,7 @@ def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
     return interval(float(estimate.mean[head]), float(estimate.half[head]))
 
 
+@claim
 def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
     """Which two heads are most alike."""
     pair = metrics.most_alike()

@@ -11,6 +11,7 @@ import numpy as np
 
 from dashboard.figures.kit.numbers import share_text, written
 from dashboard.parts import steps
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.inside import Inside
@@ -38,6 +39,7 @@ class Stage(steps.Stage):
     blind: str = ""
 
 
+@claim
 def headline(inside: Inside) -> str:
     """What this query does, from its numbers."""
     best = inside.strongest

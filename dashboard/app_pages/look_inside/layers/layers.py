@@ -46,10 +46,11 @@ with told():
     rest = (
         " The rest of each rollout row lies on the tokens that the decoder has read itself." if task.has_source else ""
     )
+    fed = " and what the feed-forward layers do" if model.config.model.d_ff else ""
     st.caption(
         f"{outlined}Grey and hatched: no path through the masks. {orientation()} Rollout multiplies the "
-        "layers’ maps, each half what was there and half the mean of its heads. It ignores what the values carry and "
-        f"what the feed-forward layers do, and it counts all heads alike, useful or not.{rest}"
+        "layers’ maps, each half what was there and half the mean of its heads. It ignores what the values carry"
+        f"{fed}, and it counts all heads alike, useful or not.{rest}"
     )
 
 st.header("Who wrote the answer", anchor=False)
@@ -61,7 +62,8 @@ with told():
         else "The"
     )
     st.caption(
-        "A cell is what one head or feed-forward layer adds to the logit of the right token, compared with the "
+        f"A cell is what one head{' or feed-forward layer' * bool(model.config.model.d_ff)} adds to the logit of the "
+        "right token, compared with the "
         f"mean over all tokens. {scale} parts, the embedding and the biases add up exactly. What a part causes "
         "through later parts counts as theirs."
     )

@@ -21,6 +21,7 @@ from dashboard.models.passages import sayable
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Reading:
         """How many of the answers that can be known are right, stage by stage."""
         return [int(count) for count in (self.lens.right & self.known).sum(axis=1)]
 
+    @claim
     def headline(self) -> str:
         """Where the answer appears, in a sentence."""
         if not self.lawful:
@@ -84,6 +86,11 @@ class Reading:
         last = after(self.lens.stages[-1])
         if counts[-1] <= total / 2:
             return f"No answer yet: {last}, {counts[-1]} of {total} are right."
+        if counts[0] >= counts[-1]:
+            return (
+                f"The embedding alone says as much as the whole model: {counts[0]} of {total} right in the embedding, "
+                f"{counts[-1]} {last}."
+            )
         leap = max(range(1, len(counts)), key=lambda stage: counts[stage] - counts[stage - 1])
         before, now = counts[leap - 1], counts[leap]
         layer, kind = part(self.lens.stages[leap])
@@ -107,13 +114,13 @@ class Reading:
         )
 
     def cell(self) -> tuple[int, int]:
-        """The stage and the position that the view names, or where the first answer settles."""
+        """The stage and the position that the view names, or where what is said to the first answer settles."""
         lens, n = self.lens, len(self.lens.read)
         own = n - 1 if not self.lawful else int(self.known.argmax())
         query: int = session.named(
             "query", range(1, n + 1), own + 1, lambda query: f"There is no position {query} here: the input has {n}."
         )
-        missing = "This model has no stage of that name; the one where the answer settles is shown."
+        missing = "This model has no stage of that name; the one where what is said settles is shown."
         stage = session.named("stage", lens.stages, "", lambda _: missing)
         return lens.stages.index(stage) if stage else lens.settled(query - 1), query - 1
 
@@ -174,9 +181,17 @@ def cell(model: Model, reading: Reading) -> None:
         figure = coloured(stage_line, way, [stage_name(site) for site in lens.stages], stage, unread(model, target))
         alt = (
             f"The right token '{names[target]}' at position {place + 1} goes from {way[0]:.2f} in the embedding to "
-            f"{way[-1]:.2f} at the end; it settles {after(lens.stages[lens.settled(place)])}."
+            f"{way[-1]:.2f} at the end. {settling(lens, place)}"
         )
         plot(figure, key="lens-way", alt=alt, height=230)
+
+
+@claim
+def settling(lens: Lens, place: int) -> str:
+    """From which stage on what is said at a position, from 0, stays the same; and whether it is right."""
+    said, right = lens.likeliest[-1, place], bool(lens.right[-1, place])
+    where = after(lens.stages[lens.settled(place)])
+    return f"What is said, '{lens.vocabulary[said]}', is {'right' if right else 'wrong'}, and settles {where}."
 
 
 def unread(model: Model, target: int) -> float:

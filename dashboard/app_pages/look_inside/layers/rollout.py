@@ -18,6 +18,7 @@ from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads.rollout import stack_of
+from transformer.foundation.claims import claim
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Rolled:
             f"Layer {layer} alone puts {mean[0]} and {mean[1]} of its attention there (mean of its heads)."
         )
 
+    @claim
     def sentence(self) -> str:
         layer = self.attention.site.split(".")[1]
         if not self.points and self.attention.site.endswith("cross_attention"):

@@ -12,6 +12,7 @@ from dashboard.parts.prose import learned_by_norm
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
+from transformer.foundation.claims import claim
 
 SHARES = ("softmax", "pattern")
 """Kinds whose numbers are shares, from 0 to 1; all others have both signs."""
@@ -30,6 +31,7 @@ def shape_words(shape: Sequence[int]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
+@claim
 def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
     """What is drawn, in a sentence."""
     read = f"{size.source} source tokens and {size.tokens} tokens" if size.source else f"{size.tokens} tokens"

@@ -16,6 +16,7 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.edits import Edit
@@ -114,6 +115,7 @@ def lesson(yard: Yardstick, kind: str, before: Any, after: Any) -> str:
     return yard.lost(before, after)
 
 
+@claim
 def without(yard: Yardstick) -> str:
     """What the model loses without its positions, in a sentence."""
     yard = yard.quick()

@@ -20,6 +20,7 @@ from transformer.analysis.assumptions import NotCovered
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.heads.score_terms import TERMS, Shares, splittable
+from transformer.foundation.claims import claim
 
 MOST_TOKENS = 64  # more, and four maps of them are a blur that weighs megabytes
 
@@ -59,6 +60,13 @@ def pick(shares: Shares) -> int:
     return index
 
 
+@claim
+def nothing_to_move() -> str:
+    """What is said of a model without positions."""
+    return "This model has no positional encoding, so there is nothing to take apart or to move."
+
+
+@claim
 def headline(head: Head, share: np.ndarray) -> str:
     """What tells the keys of a head apart, in a sentence."""
     name = called(head)
@@ -152,7 +160,7 @@ def terms(shares: Shares) -> None:
 def without_terms() -> None:
     """A title where scores cannot be split, from what the answer loses without positions; and the reason."""
     if encoding.told == "nowhere":
-        st.title("This model has no positional encoding, so there is nothing to take apart or to move.", anchor=False)
+        st.title(nothing_to_move(), anchor=False)
         st.info("It knows the order of tokens only from its mask. Choose a model with a positional encoding.")
         return
     fixed = f"{own} positions cannot be moved: each head {encoding.does}."

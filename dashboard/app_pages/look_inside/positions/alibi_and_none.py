@@ -18,6 +18,7 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import encoding_name, with_positions
 from dashboard.parts.widgets import bound_number, controlled
 from dashboard.view import session
+from transformer.foundation.claims import claim
 from transformer.positions import described
 
 MOST_HEADS = 16
@@ -32,6 +33,7 @@ MOST_READ = 64
 # --- ALiBi
 
 
+@claim
 def penalised(model: Model) -> str:
     """The slopes, one head's bias, and what is left of a weight at each distance. Returns the page's headline."""
     from transformer.analysis.encodings import penalty, slopes
@@ -96,6 +98,7 @@ def formula_of_the_paper(heads: int) -> str:
 # --- none
 
 
+@claim
 def unordered(model: Model) -> str:
     """What reading an input backwards changes, when no position is told: nothing. Returns the page's headline."""
     question = session.question(model)

@@ -16,6 +16,7 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import capital, encoding_name
 from dashboard.parts.widgets import bound_choice, bound_number, controlled
 from dashboard.view import session
+from transformer.foundation.claims import claim
 from transformer.positions import Told, described
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -132,10 +133,11 @@ def _pick_base() -> int:
 
 # --- the table and its waves
 
-ALIKE = ((0.8, "similar"), (0.3, "somewhat similar"), (-0.3, "nearly unrelated"))
+ALIKE = ((0.8, "similar"), (0.3, "somewhat similar"), (-0.3, "nearly unrelated"), (-0.8, "somewhat opposite"))
 """From which cosine on two vectors are called what; below the last they point in opposite directions."""
 
 
+@claim
 def headline(shown: Shown) -> str:
     """How alike neighbours are, as a sentence; of an encoding that has no vectors what it does."""
     if shown.told != "vectors" and shown.base is None:

@@ -6,6 +6,7 @@ import streamlit as st
 from dashboard.app_pages.train_it.accuracy import text
 from dashboard.app_pages.train_it.accuracy.breakdown import closer_look
 from dashboard.app_pages.train_it.accuracy.length import measured_length, pick_length
+from dashboard.app_pages.train_it.accuracy.words import chance_sentence
 from dashboard.models.model import Model
 from dashboard.parts import learning
 from dashboard.parts.prose import show_code
@@ -13,7 +14,6 @@ from dashboard.parts.tables import number_columns
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import verdict
 
 
 def lawful(model: Model) -> None:
@@ -21,12 +21,8 @@ def lawful(model: Model) -> None:
     task = model.task
     length = measured_length(task)
     measured = model.accuracy(session.settings().sequences, length=length)
-    words = verdict(measured, model.config)
-    st.title(f"{words[0].upper()}{words[1:]}.", anchor=False)
-    st.markdown(
-        f"**The law.** {task.law[0].upper()}{task.law[1:]}. A random guess is right once in {task.symbols}: chance is "
-        f"{task.chance:.2f}."
-    )
+    st.title(learning.verdict_sentence(measured, model.config), anchor=False)
+    st.markdown(f"**The law.** {task.law[0].upper()}{task.law[1:]}. {chance_sentence(task, length)}")
     learning.accuracy(model, key="accuracy", height=420, length=length, heading=False)
 
     left, right = st.columns([1, 2], gap="large")

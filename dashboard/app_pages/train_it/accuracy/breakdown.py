@@ -20,6 +20,7 @@ from dashboard.app_pages.train_it.accuracy.words import (
     head_sentence,
     length_sentence,
     symbol_sentence,
+    what,
     which,
 )
 from dashboard.components.plot import coloured, plot
@@ -113,7 +114,7 @@ def _by_head(model: Model, length: int) -> None:
     named = session.named("head", names, "", lambda _: missing)
     left = np.array([accuracy.mean[known].mean() for accuracy in without.values()])
     worst = int(left.argmin())
-    said = head_sentence(whole, list(without.values()), labels, known)
+    said = head_sentence(whole, list(without.values()), labels, known, what(model, length))
     st.markdown(f"**{said}**")
     focus = names.index(named) if named else worst
     key = "depth-head"
@@ -157,7 +158,7 @@ def _by_symbol(model: Model, length: int) -> None:
     correct, seen = breakdown.by_symbol(answers, len(tokens))
     rows = np.flatnonzero(seen.any(axis=1))
     known = accuracy_counts.known(model, length)
-    said = symbol_sentence(correct[:, known].sum(axis=1), seen[:, known].sum(axis=1), tokens)
+    said = symbol_sentence(correct[:, known].sum(axis=1), seen[:, known].sum(axis=1), tokens, what(model, length))
     st.markdown(f"**{said}**")
     figure = coloured(
         figures.accuracy_by_symbol_heatmap,
@@ -216,7 +217,7 @@ def _confusion(model: Model, length: int) -> None:
     counted = np.arange(len(names)) == chosen - 1 if chosen else known
     answers = accuracy_counts.answers(model, session.settings().sequences, length)
     counts = breakdown.confusion(answers, counted, len(tokens))
-    said = confusion_sentence(counts, tokens)
+    said = confusion_sentence(counts, tokens, f"target {names[chosen - 1]}" if chosen else what(model, length))
     st.markdown(f"**{said}**")
     picture, control = st.columns([2, 1], gap="large")
     with control:

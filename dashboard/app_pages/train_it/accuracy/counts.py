@@ -38,9 +38,8 @@ def asked(model: Model, sequences: int, length: int) -> int:
 @cached(64)
 def known(model: Model, length: int) -> np.ndarray:
     """The answer's targets that can be known under the mask, bool [target]; where none can, all of them."""
-    whole = model.task.answers(length)
-    found = whole & (ceilings.ceiling(model.config, length).accuracy == 1)
-    return found if found.any() else whole
+    found = ceilings.knowable(model.config, length)
+    return found if found.any() else model.task.answers(length)
 
 
 def answers(model: Model, sequences: int, length: int) -> Answers:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.app_pages.train_it.accuracy import counts
-from dashboard.app_pages.train_it.accuracy.words import asked, forced, hardest_sentence
+from dashboard.app_pages.train_it.accuracy.words import asked, forced, hardest_sentence, what
 from dashboard.models.model import OWN_WORDS, Model
 from dashboard.parts.claims import reads_answers
 from dashboard.parts.tables import ticked_table
@@ -28,7 +28,7 @@ def table(model: Model, length: int, choose: Callable[[str], None]) -> None:
     answers, known = counts.answers(model, session.settings().sequences, length), counts.known(model, length)
     rows = breakdown.hardest(answers, known, MOST_HARD)
     frame = frame_of(model, answers, rows, known)
-    said = hardest_sentence(frame, int((answers.right | ~known).all(axis=1).sum()), len(answers))
+    said = hardest_sentence(frame, int((answers.right | ~known).all(axis=1).sum()), len(answers), what(model, length))
     st.markdown(f"**{said}**")
     typed = list(frame["input"])
     shown = " ".join(model.task.vocabulary[symbol] for symbol in session.question(model))
@@ -80,7 +80,7 @@ def _of_the_answer(model: Model) -> str:
     """What the column p holds."""
     if model.config.model.recurrent:
         return "The product of the right tokens’ probabilities, each after the model’s own words"
-    return "Probability of the right answer: the product of the probabilities of its tokens"
+    return "Probability of the right answer: the product of the probabilities of its tokens that can be known"
 
 
 def frame_of(model: Model, answers: breakdown.Answers, rows: np.ndarray, known: np.ndarray) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from dashboard.figures import learning
 from dashboard.frame import other_models
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, maker_of
-from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of_film, order_sentence
+from dashboard.parts.film import dots, even_look, heads_of, moment_sentence, of, of_film, order_sentence
 from dashboard.parts.learning import floor_sentence, loss, order_heatmap
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.text import windows
@@ -29,7 +29,7 @@ MEAN_SHARE = "the mean share of that head's attention on the token to say next"
 def page(model: Model, run: Run) -> None:
     film, metrics, kept = model.film(), run.metrics(), list(run.snapshots())
     said = "" if model.task.lawful else text.headline(metrics)
-    headline = f"{said or moment_sentence(film, model.config)}."
+    headline = said or moment_sentence(film, model.config)
     st.title(headline, anchor=False)
     if said and (why := text.worse_than_even(metrics, model.task.d_vocab)):
         st.caption(why)
@@ -185,9 +185,10 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
     )
     share = known[shown]
     earlier = f" At step {steps[0]} it had {share[0]:.2f}." if len(steps) > 1 else ""
-    also = f" Head {best.short} has most: {known[best][-1]:.2f}." if shown != best else ""
+    also = f" Head {of(model.config, best)[5:]} has most: {known[best][-1]:.2f}." if shown != best else ""
     sentence = (
-        f"At step {steps[-1]} head {shown.short} has {share[-1]:.2f} of its attention on {place}: {over}.{earlier}"
+        f"At step {steps[-1]} {of(model.config, shown)} has {share[-1]:.2f} of its attention on {place}: "
+        f"{over}.{earlier}"
     )
     plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
     st.caption(f"{sentence}{also}")

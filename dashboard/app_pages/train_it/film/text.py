@@ -25,7 +25,7 @@ def headline(metrics: Metrics) -> str:
     first, last = (in_words(perplexity(value)) for value in (nats[0], nats[-1]))
     verb = "falls" if nats[-1] < nats[0] else "rises"
     read = f", on {basis}" if (basis := over(metrics)) else ""
-    return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}{read}"
+    return f"Perplexity {verb} from {first} at step {steps[0]} to {last} at step {steps[-1]}{read}."
 
 
 def worse_than_even(metrics: Metrics, tokens: int) -> str:

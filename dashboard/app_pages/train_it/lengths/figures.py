@@ -150,7 +150,10 @@ def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index
             made.append(go.Scatter(thin, **anchors))
         few = len(line.x) <= MOST_MARKS
         sizes = [9 if few else 0] * (len(line.x) - 1) + [9 if few else 12]
-        hover = [f"{safe(line.name)}, {axis} {x:g}: {y:.3f} {words}" for x, y in zip(line.x, line.mean, strict=True)]
+        hover = [
+            f"{safe(line.name)}, {axis} {x:g}: " + ("not measured" if np.isnan(y) else f"{y:.3f} {words}")
+            for x, y in zip(line.x, line.mean, strict=True)
+        ]
         thick = {
             "x": line.x,
             "y": line.mean.astype(np.float32),

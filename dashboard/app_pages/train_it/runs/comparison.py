@@ -101,7 +101,8 @@ class Standing:
     config: RunConfig
     state: State
     step: int
-    seconds: float
+    seconds: float | None
+    """What its steps took; None where nothing was written of them."""
     solved: bool
     share: float | None
     """Of `part`, right at the last measurement: of the final weights, where they were measured."""
@@ -154,8 +155,8 @@ def standing(course: Course, label: Label) -> Standing:
     perplexity = perplexity_of(course.nats[-1]) if course.nats else None
     if evaluation is not None:
         perplexity = evaluation.get("perplexity")
-    last = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, 0.0)
-    return Standing(run.name, label, run.config, state, *last, course.solved, share, evaluation, perplexity)
+    step, seconds = (course.steps[-1], course.seconds[-1]) if course.steps else (state.step, None)
+    return Standing(run.name, label, run.config, state, step, seconds, course.solved, share, evaluation, perplexity)
 
 
 def comparable(one: TaskConfig, other: TaskConfig) -> bool:

@@ -15,6 +15,7 @@ from transformer import masks
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import as_far, verdict
 from transformer.config import ConfigError, ModelConfig, RunConfig
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted, listed
 from transformer.text.perplexity import said
 
@@ -112,6 +113,7 @@ def _race(name: str, sentence: str, makers: Sequence[Callable[[], RunConfig]]) -
 # --- in words
 
 
+@claim
 def headline(standings: Sequence[Standing], clock: str) -> str:
     """What came out, in a sentence."""
     if not standings:
@@ -185,6 +187,7 @@ def _readers(standings: Sequence[Standing]) -> str:
     return f"The lowest perplexity is {said(least)}, {best.label.phrase}."
 
 
+@claim
 def outcome(each: Standing) -> str:
     """What became of a run, or how far it is, as words that may follow its name."""
     state = each.state
@@ -194,18 +197,24 @@ def outcome(each: Standing) -> str:
     if state.status == "queued":
         return "waiting for its turn"
     if state.status == "running":
-        return ", ".join(filter(None, [f"at step {each.step} after {each.seconds:.1f} s", share]))
+        return ", ".join(filter(None, [f"at step {each.step}{_seconds(each, ' after')}", share]))
     if state.status == "paused":
         return f"paused at step {each.step}"
     if each.solved:
         won = "right, because its mask shows it the answers," if each.cheats else f"solved{as_far(each.config)}"
-        return f"{won} at step {each.step} after {each.seconds:.1f} s"
+        return f"{won} at step {each.step}{_seconds(each, ' after')}"
     if state.status in ("finished", "measuring"):
         taken = "not solved in" if each.config.training.solved_at <= 1 and not each.reads else "took"
-        return ": ".join(filter(None, [f"{taken} {counted(each.step, 'step')} and {each.seconds:.1f} s", share]))
+        return ": ".join(filter(None, [f"{taken} {counted(each.step, 'step')}{_seconds(each, ' and')}", share]))
     return ": ".join(filter(None, [state.reason or state.status, share]))
 
 
+def _seconds(each: Standing, word: str) -> str:
+    """How long its steps took, after a word; empty where that is not known."""
+    return "" if each.seconds is None else f"{word} {each.seconds:.1f} s"
+
+
+@claim
 def meaning(each: Standing) -> str:
     """What its final measurement says, and why, where a mask hides or shows too much; empty before there is one."""
     accuracy = each.accuracy
@@ -243,7 +252,7 @@ def first_of(solved: Sequence[Standing], clock: str) -> list[Standing]:
 
 
 def _needed(each: Standing, clock: str) -> float:
-    return each.step if clock == "steps" else round(each.seconds, 2)
+    return each.step if clock == "steps" or each.seconds is None else round(each.seconds, 2)
 
 
 def _when(each: Standing, clock: str) -> str:

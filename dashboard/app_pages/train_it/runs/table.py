@@ -73,7 +73,9 @@ def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list
             "solved": st.column_config.NumberColumn(
                 "Solved at",
                 format="localized",
-                help="The step at which every token that can be known under its mask was right",
+                help="The step at which a run had right all that can be known under its mask, in the share that its "
+                "settings ask for (“solved at”). Where lengths vary or an answer can be known in part, that is "
+                "measured against the best guess.",
             ),
             "steps": st.column_config.NumberColumn("Steps", format="localized"),
             "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),

@@ -52,7 +52,7 @@ CAUSAL8 = [0.1] * 4 + [1.0] * 4
         (ALIGNED, NEAR, 2, 1, "y1", f"needs the token x8. {FAR}"),
         (ALIGNED, NEAR, 3, 2, "y2", f"needs the token x7. It can arrive in 3 layers through {HOPS}."),
         ("reverse-translate", "causal", 2, 1, "y1", f"needs the source token x8. It can arrive in 1 layer, {ACROSS}."),
-        ("sort", "causal", 2, 9, "y1", "may depend on all 8 tokens of the question. They can arrive in 2 layers."),
+        ("sort", "causal", 2, 9, "y1", "may depend on all 8 tokens of the question. They can arrive in 1 layer."),
         (
             "sort",
             "hide:3",

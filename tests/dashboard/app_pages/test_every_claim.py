@@ -1,0 +1,195 @@
+"""What pages say of models is true of them: every claim, on models in which all plug-ins and settings meet.
+
+The models are small and of every state: as they are drawn, half-way, and trained. Each page is opened on each, and
+what its claims say is judged by laws that work it out from raw weights (tests/kit/claims/).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import pytest
+
+from dashboard.view.pages import PAGES
+from tests.kit import claims
+from tests.kit.claims import LAWS, laws
+from tests.kit.claims.combinations import covering, ids
+from tests.kit.claims.world import World
+from tests.kit.pages import ROOT, open_page, shown
+from tests.kit.runs import untrained
+from transformer import checkpoints, masks
+from transformer.config import NORM_KINDS, POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation import claims as marked
+from transformer.foundation.claims import Claim
+from transformer.tasks import TASKS
+from transformer.training.recording import develop, record
+from transformer.training.runs import Run
+
+for module in iter_modules(laws.__path__):
+    import_module(f"{laws.__name__}.{module.name}")
+
+LENGTH, SYMBOLS, STEPS = 4, 5, 60
+SETTINGS: dict[str, tuple[Any, ...]] = {
+    "made_for": tuple((task, each) for task in TASKS.names() for each in TASKS[task].architectures if each != "gru"),
+    "positions": POSITIONS,
+    "norm": ("pre", "post", "none"),
+    "norm_kind": NORM_KINDS,
+    "mask": tuple(str(masks.MASKS[name]()) for name in masks.rules()),
+    "residual": (True, True, False),
+    "d_ff": (0, 24),
+    "lengths": ("fixed", "mixed"),
+    "state": ("drawn", "half-way", "trained"),
+}
+ROWS = [*covering({name: tuple(dict.fromkeys(values)) for name, values in SETTINGS.items()})]
+ALIGNED = {"made_for": ("reverse-aligned", "encoder"), "positions": "learned", "norm": "pre", "norm_kind": "layer"}
+ALIGNED |= {"residual": True, "d_ff": 0, "lengths": "fixed", "state": "trained"}
+CORNERS = [
+    ALIGNED | {"mask": "full", "n_layers": 1, "n_heads": 1},
+    ALIGNED | {"mask": "block:1"},
+    ALIGNED | {"mask": "sliding-window:1", "state": "drawn"},
+    ALIGNED | {"made_for": ("sort", "decoder"), "mask": "hide:2", "state": "half-way"},
+]
+"""Models of which a page says what it says of few: one head that does it all, queries that see one key."""
+BY_DAY = ROWS[:: len(ROWS) // 2]
+OWN_MODELS = {"lengths", "bottleneck", "corners", "context", "questions", "mistakes", "lectures", "exercises"}
+OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "stream", "ablation", "populations"}
+"""Pages that do not speak of the model that is chosen, or only of one that reads a text or was brought in."""
+ABOUT = sorted(PAGES.keys() - OTHERS)
+NO_LAW = OTHERS
+"""Pages whose titles are no claims yet. It only becomes shorter: a page that is new is none of them."""
+VIEWS: dict[str, list[dict[str, str]]] = {
+    "accuracy": [
+        {"sequences": "512", "depth": depth}
+        for depth in ("training", "head", "symbol", "length", "confusion", "hardest")
+    ],
+    "overview": [{"sequences": "512"}],
+    "masks": [{"live": "0", "sequences": "512"}],
+    "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
+    "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
+    "machine": [{}, {"zoom": "block"}, {"zoom": "head"}],
+}
+"""More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
+
+
+def config_of(row: dict[str, Any]) -> RunConfig:
+    """The settings of a model of the grid."""
+    task, architecture = row["made_for"]
+    mixed = row["lengths"] == "mixed" and TASKS[task].may_vary()
+    shape = {"n_layers": 2, "n_heads": 2} | {
+        name: value for name, value in row.items() if name not in ("made_for", "lengths", "state")
+    }
+    return RunConfig(
+        task=TaskConfig(task=task, length=LENGTH, symbols=SYMBOLS, min_length=2 if mixed else None),
+        model=ModelConfig(architecture=architecture, d_model=16, **shape),
+        training=TrainingConfig(max_steps=STEPS, device="cpu", learning_rate=1e-2),
+    )
+
+
+def made(folder: Path, row: dict[str, Any]) -> World:
+    """A run of these settings, in its folder, at the step that the row asks for."""
+    config = config_of(row)
+    if row["state"] == "drawn":
+        run = untrained(folder / "mine", config)
+    else:
+        run = Run.create(folder / "mine", config)
+        for _ in record(run):
+            pass
+    assert develop(run)
+    steps = [*run.snapshots()]
+    step = min(steps, key=lambda each: abs(each - STEPS / 2)) if row["state"] == "half-way" else steps[-1]
+    model, config = checkpoints.load(run.snapshot(step))
+    return World(run, step, config, model.double())
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Claim]]:
+    """What claims are made."""
+    found: list[Claim] = []
+    marked.listeners.append(found.append)
+    yield found
+    marked.listeners.remove(found.append)
+
+
+def opened(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], set[str]]]:
+    """A page in each of its views: what its claims say there, and its titles."""
+    for view in VIEWS.get(page, [{}]):
+        named = {name: value.format(stack=world.stack) for name, value in view.items()}
+        heard.clear()
+        app = open_page(page, run="mine", step=str(world.step), **named)
+        assert not app.warning, [shown(each.value) for each in app.warning]
+        yield world.at(page, named), list(heard), {shown(each.value) for each in app.title}
+
+
+def false_of(world: World, heard: list[Claim], pages: Iterable[str]) -> list[str]:
+    """What is false of what these pages say of a model, and each title of theirs that is no claim."""
+    found = []
+    for page in pages:
+        for here, said, titles in opened(world, page, heard):
+            known = {each.sentence for each in said}
+            found += [f"{page}: the title is no claim: {title!r}" for title in titles - known]
+            for each in dict.fromkeys(said):
+                try:
+                    claims.judge(here, each)
+                except AssertionError as error:
+                    where = f"{page} {dict(here.view)}, {each.name}"
+                    found.append(f"{where}: {each.sentence!r}\n    {str(error)[:600]}")
+    return found
+
+
+@pytest.mark.parametrize("row", BY_DAY, ids=ids)
+def test_what_every_page_says_of_a_model_is_true_of_it(
+    row: dict[str, Any], root: Path, heard: list[Claim], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
+    false = false_of(made(root, row), heard, ABOUT)
+    assert not false, "\n".join(false)
+
+
+@pytest.mark.nightly
+def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
+    tmp_path: Path, heard: list[Claim], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each model is shown on every second page, the next one on the others; the corners on all."""
+    monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
+    false = []
+    for number, row in enumerate(CORNERS + ROWS):
+        root = tmp_path / f"{number}"
+        monkeypatch.setattr("dashboard.models.menu.ROOT", root)
+        pages = ABOUT if row in CORNERS else ABOUT[number % 2 :: 2]
+        false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages)]
+    assert not false, "\n".join(false)
+    never = [law.called for laws in LAWS.values() for law in laws if not law.met and not law.rare]
+    assert not never, f"no model of the grid came to say these:\n{chr(10).join(never)}"
+
+
+def marked_functions() -> Iterator[str]:
+    """The name of every function that is marked as a claim, read from the source: some stand in scripts of pages."""
+    for path in (path for package in ("dashboard", "transformer") for path in (ROOT / package).rglob("*.py")):
+        file = path.relative_to(ROOT).with_suffix("").as_posix().removeprefix("dashboard/")
+        nodes: list[tuple[str, ast.AST]] = [("", ast.parse(path.read_text(encoding="utf-8")))]
+        for inside, node in nodes:
+            for each in ast.iter_child_nodes(node):
+                name = f"{inside}{each.name}" if isinstance(each, ast.FunctionDef | ast.ClassDef) else ""
+                if isinstance(each, ast.FunctionDef):
+                    if any(isinstance(mark, ast.Name) and mark.id == "claim" for mark in each.decorator_list):
+                        yield f"{file}.{name}"
+                elif isinstance(each, ast.ClassDef):
+                    nodes.append((f"{name}.", each))
+
+
+def test_every_claim_has_its_laws_and_every_law_its_claim() -> None:
+    assert {*marked_functions()} == {*LAWS}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", sorted(OTHERS))
+def test_the_title_of_every_other_page_is_a_claim_or_known_to_have_no_law(page: str, heard: list[Claim]) -> None:
+    run = {"run": "shakespeare"} if page in ("tokens", "writing", "reading") else {}
+    titles = {shown(each.value) for each in open_page(page, **run).title}
+    assert titles
+    assert (titles <= {each.sentence for each in heard}) == (page not in NO_LAW)

@@ -1,0 +1,670 @@
+"""Laws of what the pages below *Look inside* say, and the overview."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from tests.kit import terms_by_hand
+from tests.kit.claims import Shown, law
+from tests.kit.claims.laws.several_pages import NOISE, costs_of
+from tests.kit.claims.world import World
+
+PAGE = "app_pages/look_inside/"
+TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
+
+
+# --- the overview
+
+
+def counts(world: World) -> tuple[int, int, bool]:
+    """How many tokens of the answer can be known and are right, how many can be known, and whether that is all."""
+    batch, seen = world.alone
+    answers = world.task.answers(len(world.question))
+    known = answers & (world.most(len(world.question)) > 1 - 1e-9)
+    return int((seen.said[0] == batch.targets[0])[known].sum()), int(known.sum()), bool((known == answers).all())
+
+
+DOES = r"It (?P<verb>[^?,:]+?)(?P<far> as far as its mask lets it see)?"
+OVERVIEW = "app_pages/overview/words.headline"
+
+
+@law(OVERVIEW, rf"{DOES}: (?P<right>\d+) of (?P<of>\d+) right\.")
+def does(world: World, verb: str, far: str | None, right: str, of: str) -> None:
+    assert (int(right), int(of), far is None) == counts(world)
+    assert right == of
+    assert verb == world.task.verb
+
+
+@law(OVERVIEW, rf"{DOES}, but not well yet: (?P<right>\d+) of (?P<of>\d+) right\.")
+def not_well(world: World, verb: str, far: str | None, right: str, of: str) -> None:
+    assert (int(right), int(of), far is None) == counts(world)
+    assert right != of
+    blind = world.most(len(world.question), blind=True)[world.task.answers(len(world.question))].mean()
+    assert int(right) > blind * int(of) + math.sqrt(blind * (1 - blind) * int(of))
+
+
+@law(OVERVIEW, rf"{DOES}\? Not yet: (?P<right>\d+) of (?P<of>\d+) right\.")
+def not_yet(world: World, verb: str, far: str | None, right: str, of: str) -> None:
+    assert (int(right), int(of), far is None) == counts(world)
+    assert int(right) < int(of)
+
+
+@law(OVERVIEW, r"No answer can be known here: the mask hides what it depends on\.")
+def none_to_know(world: World) -> None:
+    assert counts(world)[1] == 0
+
+
+# --- attention heads
+
+HEADS = f"{PAGE}heads/words."
+
+
+@law(f"{HEADS}named_sentence", r"No query sees more than one key here, so where a head looks says nothing about it\.")
+def no_choice(world: World) -> None:
+    _, seen = world.looked
+    assert all(mask.sum(axis=-1).max() < 2 for mask in seen.masks.values())
+
+
+@law(f"{HEADS}named_sentence", r"(?!No query)(?P<said>.+)\.")
+def are_called(world: World, said: str) -> None:
+    """What a head is called, it does for the most part; and one that does a thing nearly always has its name."""
+    _, seen = world.looked
+    does = {"reads? the expected key": "expected", "looks? at the token before": "previous", "itself": "self"}
+    does |= {"themselves": "self", "at the first key": "first", "evenly": "uniform"}
+    for part in said.split("; "):
+        name = next((name for words, name in does.items() if __import__("re").search(words, part)), None)
+        if name is None:
+            assert "mixed" in part, part
+            continue
+        labels = part.partition(" ")[2].partition(" reads")[0].partition(" read ")[0].partition(" look")[0]
+        if not labels[0].isdigit() and labels.split()[0] not in ("enc", "dec", "cross"):
+            continue  # many heads, which the sentence counts
+        for label in labels.replace(" and ", ", ").split(", "):
+            head = world.head(label)
+            pattern, visible = seen.patterns[head.site][:, head.index], seen.masks[head.site][:, head.index]
+            chosen = visible.sum(axis=-1) > 1
+            n = pattern.shape[-1]
+            if name == "expected":
+                assert world.shares()[head] >= 0.5 - NOISE
+            elif name == "uniform":
+                even = visible / np.maximum(visible.sum(axis=-1, keepdims=True), 1)
+                assert 1 - 0.5 * np.abs(pattern - even).sum(axis=-1)[chosen].mean() >= 0.9 - NOISE
+            else:
+                at = {"previous": np.arange(pattern.shape[1]) - 1, "self": np.arange(pattern.shape[1])}
+                keys = at.get(name, np.zeros(pattern.shape[1], dtype=int))
+                rows = [q for q in range(pattern.shape[1]) if 0 <= keys[q] < n]
+                shares = [pattern[b, q, keys[q]] for b in range(len(pattern)) for q in rows if chosen[b, q]]
+                assert np.mean(shares) >= 0.5 - 2 * NOISE
+
+
+@law(f"{HEADS}likeness_sentence", r"Heads (?P<one>.+) and (?P<other>.+) are most alike: (?P<cosine>[\d.]+)\.")
+def are_alike(world: World, one: str, other: str, cosine: Shown) -> None:
+    _, seen = world.looked
+
+    def alike(a, b) -> float:
+        p, q, m = seen.patterns[a.site][:, a.index], seen.patterns[b.site][:, b.index], seen.masks[a.site][:, 0]
+        asked = m.sum(axis=-1) > 1
+        dots = (p * q).sum(axis=-1) / np.maximum(np.linalg.norm(p, axis=-1) * np.linalg.norm(q, axis=-1), 1e-300)
+        return float(dots[asked].mean())
+
+    kind = {head: head.site.split(".")[0] + head.site.split(".")[2] for head in world.heads}
+    pairs = {(a, b): alike(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :] if kind[a] == kind[b]}
+    named = pairs[world.head(one), world.head(other)]
+    assert named >= max(pairs.values()) - NOISE
+    assert abs(named - cosine.value) < NOISE
+
+
+@law(f"{HEADS}likeness_sentence", r"There are no two heads to compare\.")
+def no_two(world: World) -> None:
+    assert len(world.heads) < 2
+
+
+STANDS = (
+    r"(?: (?P<missing>\d+) of (?P<all>\d+) heads are left out, because one of the two metrics is not defined for "
+    r"them\.)?"
+)
+
+
+@law(
+    f"{HEADS}scatter_sentence",
+    r"Head (?P<head>.+) stands highest: drop when removed (?P<drop>[−\d.]+)(?: ± (?P<half>[\d.]+))?, expected key "
+    rf"(?P<share>[\d.]+)(?: ± [\d.]+)?\.{STANDS}",
+)
+def stands_highest(
+    world: World, head: str, drop: Shown, half: str | None, share: Shown, missing: str | None, all: str | None
+) -> None:
+    shares = {each: value for each, value in world.shares().items() if value == value}
+    found = costs_of(world)
+    assert abs(found[world.head(head)] - drop.value) < NOISE
+    assert found[world.head(head)] >= max(found[each] for each in shares) - 2 * NOISE
+    assert abs(shares[world.head(head)] - share.value) < NOISE
+    assert int(missing or 0) == len(world.heads) - len(shares)
+    assert all is None or int(all) == len(world.heads)
+
+
+@law(f"{HEADS}scatter_sentence", r"No head here has values for both metrics: expected key and drop when removed\.")
+def no_values(world: World) -> None:
+    assert all(each != each for each in world.shares().values())
+
+
+# --- inside a head, inside a block
+
+
+def stands(world: World, token: str, place: str, source: str | None) -> bool:
+    """Does the token stand there, in what one of the stacks reads?"""
+    batch, _ = world.alone
+    read = batch.tokens[0] if not source else batch.source[0]  # type: ignore[index]
+    return world.task.vocabulary[read[int(place) - 1]] == token
+
+
+def readings(world: World, query: int, key: int) -> list[float]:
+    _, seen = world.alone
+    return [
+        float(each[0, head, query, key])
+        for each in seen.patterns.values()
+        for head in range(each.shape[1])
+        if query < each.shape[2] and key < each.shape[3] and each[0, head, query].argmax() == key
+    ]
+
+
+ASKS = r"(?:Query )?'(?P<token>[^']+)' at (?P<place>\d+)"
+ASKED = r"(?:the source's )?'(?P<key>[^']+)' at (?P<at>\d+)(?: of the source)?"
+
+
+@law(f"{PAGE}inside/steps.headline", rf"{ASKS}(?: of the source)? reads {ASKED} with (?P<share>[\d.]+): here is why\.")
+def reads(world: World, token: str, place: str, key: str, at: str, share: Shown) -> None:
+    assert any(share == each for each in readings(world, int(place) - 1, int(at) - 1))
+
+
+@law(f"{PAGE}inside/steps.headline", rf"{ASKS}(?: of the source)? can only read {ASKED}: it may see nothing else\.")
+def reads_one(world: World, token: str, place: str, key: str, at: str) -> None:
+    _, seen = world.alone
+    assert any(
+        mask[0, 0, int(place) - 1].sum() == 1 and mask[0, 0, int(place) - 1, int(at) - 1]
+        for mask in seen.masks.values()
+        if int(place) <= mask.shape[2]
+    )
+
+
+@law(
+    f"{PAGE}inside/steps.headline",
+    rf"{ASKS} may see nothing: it attends to nothing, and its head writes nothing\.",
+    rare=True,
+)
+def reads_none(world: World, token: str, place: str) -> None:
+    _, seen = world.alone
+    assert any(not mask[0, 0, int(place) - 1].any() for mask in seen.masks.values() if int(place) <= mask.shape[2])
+
+
+@law(
+    f"{PAGE}block/heads._headline",
+    rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): head (?P<head>\d+) writes the longest of \d+ vectors at "
+    rf"{TOKEN}\.",
+)
+def writes_longest(
+    world: World, width: str, heads: str, each: str, head: str, token: str, place: str, source: str | None
+) -> None:
+    _, seen = world.alone
+    assert (int(width), int(heads)) == (world.sizes.d_model, world.sizes.n_heads)
+    assert int(heads) * int(each) == int(width)
+    sizes = [
+        np.linalg.norm(each[0, :, int(place) - 1], axis=-1)
+        for each in seen.written.values()
+        if int(place) <= each.shape[2]
+    ]
+    assert any(each.argmax() == int(head) and each.max() > 0 for each in sizes)
+
+
+@law(
+    f"{PAGE}block/heads._headline",
+    rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): no head writes anything at {TOKEN}, which may see nothing\.",
+    rare=True,
+)
+def writes_nothing(world: World, width: str, heads: str, each: str, token: str, place: str, source: str | None) -> None:
+    _, seen = world.alone
+    assert any(not each[0, 0, int(place) - 1].any() for each in seen.masks.values() if int(place) <= each.shape[2])
+
+
+def normed(world: World, place: str) -> list[np.ndarray]:
+    _, seen = world.alone
+    return [x[0, int(place) - 1] for name, x in seen.read.items() if "around_" in name and int(place) <= x.shape[1]]
+
+
+@law(f"{PAGE}block/heads._headline", r"There is one head: all (?P<d>\d+) numbers stay together, and it alone writes\.")
+def writes_alone(world: World, d: str) -> None:
+    assert (world.sizes.n_heads, world.model.embedding.weight.shape[1]) == (1, int(d))
+
+
+@law(
+    f"{PAGE}block/norm.headline",
+    rf"LayerNorm subtracts the mean (?P<mean>[−\d.]+) from {TOKEN} and divides by (?P<size>[\d.]+)\.",
+)
+def subtracts(world: World, mean: Shown, token: str, place: str, source: str | None, size: Shown) -> None:
+    assert world.sizes.norm_kind == "layer"
+    assert any(mean == x.mean() and size == math.sqrt(x.var() + 1e-5) for x in normed(world, place))
+
+
+@law(
+    f"{PAGE}block/norm.headline",
+    rf"RMSNorm divides the numbers of {TOKEN} by (?P<size>[\d.]+), their root mean square\.",
+)
+def divides(world: World, token: str, place: str, source: str | None, size: Shown) -> None:
+    assert world.sizes.norm_kind == "rms"
+    assert any(size == math.sqrt((x**2).mean() + 1e-5) for x in normed(world, place))
+
+
+@law(f"{PAGE}block/norm.without", r"mine has no norm: each sub-layer reads the stream as it is\.")
+def has_no_norm(world: World) -> None:
+    assert not any(".before" in name or ".after" in name for name, _ in world.model.named_parameters())
+
+
+@law(
+    f"{PAGE}block/feed_forward.headline",
+    rf"(?P<firing>\d+) of (?P<units>\d+) hidden units fire at {TOKEN}; (?P<never>.+) (?:never fires? )?in "
+    rf"(?P<n>[\d,]+) "
+    r"positions\.",
+)
+def fire(
+    world: World, firing: str, units: str, token: str, place: str, source: str | None, never: str, n: Shown
+) -> None:
+    _, seen = world.alone
+    _, many = world.looked
+    assert int(units) == world.sizes.d_ff
+    here = [int((x[0, int(place) - 1] > 0).sum()) for x in seen.hidden.values() if int(place) <= x.shape[1]]
+    assert int(firing) in here
+    dead = [int((x > 0).any(axis=(0, 1)).sum() == 0) for x in many.hidden.values()]
+    assert dead is not None
+    silent = [int((~(x > 0).any(axis=(0, 1))).sum()) for x in many.hidden.values()]
+    if never == "every unit fires somewhere":
+        assert min(silent) <= 2
+    else:
+        assert min(abs(int(never.split()[0]) - each) for each in silent) <= 2
+
+
+@law(f"{PAGE}block/feed_forward.without", r"mine has no feed-forward layers, so there are no hidden units\.")
+def has_no_units(world: World) -> None:
+    assert not any("feed_forward" in name for name, _ in world.model.named_parameters())
+
+
+@law(
+    f"{PAGE}block/dropout._headline",
+    r"With dropout (?P<rate>[\d.]+), (?P<n>\d+) passes of one input in training mode give probabilities up to "
+    r"(?P<up>.+) "
+    r"apart; in evaluation mode (?:all \d+|both) passes agree to the last bit\.",
+)
+def drops(world: World, rate: Shown, n: str, up: str) -> None:
+    import torch
+
+    batch, _ = world.alone
+    read = [torch.tensor(each) for each in (batch.tokens, batch.source) if each is not None]
+    with torch.no_grad():
+        one, other = (world.model(*read) for _ in range(2))
+    assert torch.equal(one, other)
+    assert rate.value > 0
+
+
+@law(
+    f"{PAGE}block/logits._headline",
+    r"Output (?P<place>\d+) says '(?P<said>[^']+)' with probability (?P<share>[^;]+); (?P<then>.*)\.",
+)
+def says(world: World, place: str, said: str, share: str, then: str) -> None:
+    batch, seen = world.alone
+    logits = seen.logits[0, int(place) - 1]
+    shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    names, target = world.task.vocabulary, int(batch.targets[0, int(place) - 1])
+    assert names[int(shares.argmax())] == said
+    assert "×" in share or Shown(share) == shares.max()
+    assert then.startswith("that is right") == (shares.argmax() == target)
+    cost = then.rpartition("costs ")[2].removesuffix(" nats")
+    assert "×" in cost or Shown(cost) == -math.log(shares[target])
+
+
+@law(
+    f"{PAGE}block/parameters.headline",
+    r"mine has (?P<numbers>[\d,]+) parameters in (?P<tensors>\d+) tensors?, and (?P<buffers>\d+) buffers? that "
+    r"training "
+    r"never changes\.",
+)
+def has_parameters(world: World, numbers: Shown, tensors: str, buffers: str) -> None:
+    own = [*world.model.parameters()]
+    assert (numbers.value, int(tensors)) == (sum(each.numel() for each in own), len(own))
+    assert int(buffers) == len([*world.model.buffers()])
+
+
+# --- the machine
+
+
+@law(
+    f"{PAGE}machine/words.headline",
+    r"(?:(?P<source>\d+) source tokens and )?(?P<tokens>\d+) tokens pass (?P<blocks>\d+) blocks?(?P<each> in each "
+    r"stack)?: "
+    r"(?P<total>[\d,]+) parameters\.",
+)
+def passes(world: World, source: str | None, tokens: str, blocks: str, each: str | None, total: Shown) -> None:
+    batch, _ = world.alone
+    assert int(tokens) == batch.tokens.shape[1]
+    assert int(source or 0) == (0 if batch.source is None else batch.source.shape[1])
+    assert int(blocks) == len({n.split(".")[1] for n, _ in world.model.named_parameters() if n.startswith(world.stack)})
+    assert total.value == sum(weight.numel() for weight in world.model.parameters())
+
+
+@law(
+    f"{PAGE}machine/words.headline",
+    r"(?P<stack>Encoder|Decoder) block (?P<n>\d+) has (?P<own>[\d,]+) of the model’s (?P<total>[\d,]+) parameters\.",
+)
+def block_has(world: World, stack: str, n: str, own: Shown, total: Shown) -> None:
+    sizes = {name: weight.numel() for name, weight in world.model.named_parameters()}
+    assert total.value == sum(sizes.values())
+    assert own.value == sum(size for name, size in sizes.items() if name.startswith(f"{stack.lower()}.{n}."))
+
+
+@law(
+    f"{PAGE}machine/words.headline",
+    r"Head (?P<head>[\d.]+) is one of (?P<heads>\d+) in its layer: (?P<width>\d+) of the (?P<d>\d+) numbers are "
+    r"its own\.",
+)
+def head_is(world: World, head: str, heads: str, width: str, d: str) -> None:
+    assert (int(heads), int(d)) == (world.sizes.n_heads, world.model.embedding.weight.shape[1])
+    assert int(heads) * int(width) == int(d)
+
+
+# --- through the layers
+
+PART = {"attention": "resid_mid", "cross-attention": "resid_cross", "feed-forward": "resid_post"}
+LAYERS = f"{PAGE}layers/lens.Reading.headline"
+
+
+def stages(world: World) -> dict[str, np.ndarray]:
+    """Of each stage, in words, what it would say at each position."""
+    _, seen = world.alone
+    found = {}
+    for site, stream in seen.stages.items():
+        stack, layer, kind = site.split(".")
+        if stack == world.stack:
+            words = next((word for word, after in PART.items() if after == kind), "")
+            found[f"after the {words} of layer {layer}" if words else "in the embedding"] = world.unembed(stream)[0]
+    return found
+
+
+def right_at(world: World) -> tuple[dict[str, int], int]:
+    batch, _ = world.alone
+    known = world.task.answers(len(world.question)) & (world.most(len(world.question)) > 1 - 1e-9)
+    right = {
+        name: int((logits.argmax(axis=-1) == batch.targets[0])[known].sum()) for name, logits in stages(world).items()
+    }
+    return right, int(known.sum())
+
+
+@law(LAYERS, r"No answer can be known here: the mask hides what it depends on\.")
+def hidden(world: World) -> None:
+    assert right_at(world)[1] == 0
+
+
+@law(LAYERS, r"No answer yet: (?P<stage>.+), (?P<right>\d+) of (?P<of>\d+) are right\.")
+def no_answer(world: World, stage: str, right: str, of: str) -> None:
+    found, total = right_at(world)
+    assert (int(right), int(of), stage) == ([*found.values()][-1], total, [*found][-1])
+    assert int(right) <= total / 2
+
+
+@law(
+    LAYERS,
+    r"The answer appears in layer (?P<layer>\d+): after its (?P<part>[a-z-]+), (?P<now>\d+) of (?P<of>\d+) "
+    r"(?:is|are) right, "
+    r"and (?P<before>\d+) before\.",
+)
+def appears(world: World, layer: str, part: str, now: str, of: str, before: str) -> None:
+    found, total = right_at(world)
+    names, values = [*found], [*found.values()]
+    at = names.index(f"after the {part} of layer {layer}")
+    assert (values[at], values[at - 1], total) == (int(now), int(before), int(of))
+    assert int(now) - int(before) == max(b - a for a, b in itertools.pairwise(values))
+    assert values[-1] > total / 2
+
+
+@law(
+    LAYERS,
+    r"The answer comes little by little: (?P<first>\d+) of (?P<of>\d+) right in the embedding, (?P<last>\d+) "
+    r"(?P<stage>.+)\.",
+)
+def little_by_little(world: World, first: str, of: str, last: str, stage: str) -> None:
+    found, total = right_at(world)
+    values = [*found.values()]
+    assert (values[0], values[-1], total, stage) == (int(first), int(last), int(of), [*found][-1])
+    assert values[0] < values[-1], "it does not come"
+    assert all(b - a <= total / 2 for a, b in itertools.pairwise(values)), "it comes at once"
+
+
+@law(
+    LAYERS,
+    r"The embedding alone says as much as the whole model: (?P<first>\d+) of (?P<of>\d+) right in the embedding, "
+    r"(?P<last>\d+) "
+    r"(?P<stage>.+)\.",
+    rare=True,
+)
+def from_the_first(world: World, first: str, of: str, last: str, stage: str) -> None:
+    found, total = right_at(world)
+    values = [*found.values()]
+    assert (values[0], values[-1], total, stage) == (int(first), int(last), int(of), [*found][-1])
+    assert values[0] >= values[-1] > total / 2
+
+
+@law(
+    f"{PAGE}layers/lens.settling",
+    r"What is said, '(?P<said>[^']+)', is (?P<how>right|wrong), and settles (?P<stage>.+)\.",
+)
+def settles(world: World, said: str, how: str, stage: str) -> None:
+    batch, seen = world.alone
+    known = world.task.answers(len(world.question)) & (world.most(len(world.question)) > 1 - 1e-9)
+    place = int(known.argmax())
+    last = int(seen.said[0, place])
+    assert world.task.vocabulary[last] == said
+    assert (how == "right") == (last == batch.targets[0, place])
+    same = [int(logits[place].argmax()) == last for logits in stages(world).values()]
+    at = [*stages(world)].index(stage)
+    assert all(same[at:])
+    assert at == 0 or not same[at - 1]
+
+
+ROLLED = f"{PAGE}layers/rollout.Rolled.sentence"
+
+
+def rolled(world: World, layer: int, *, even: bool = False) -> np.ndarray:
+    """Attention multiplied through the layers of a single stack: float [query, key]."""
+    _, seen = world.alone
+    n = world.alone[0].tokens.shape[1]
+    flow = np.eye(n)
+    for k in range(layer + 1):
+        site = f"{world.stack}.{k}.self_attention"
+        visible = seen.masks[site][0, 0]
+        mean = seen.patterns[site][0].mean(axis=0)
+        if even:
+            mean = visible / np.maximum(visible.sum(axis=1, keepdims=True), 1)
+        flow = np.array(
+            [(flow[q] + sum(mean[q, j] * flow[j] for j in range(n))) / (1 + mean[q].sum()) for q in range(n)]
+        )
+    return flow
+
+
+@law(
+    ROLLED,
+    r"In the rollout through layer (?P<layer>\d+), (?P<share>[\d.]+) of an answer comes from the token it should "
+    r"be\. Looking "
+    r"evenly would give (?P<even>[\d.]+)\. Layer \d+ alone puts (?P<mean>[\d.]+) of its attention there \(mean of its "
+    r"heads\)\.",
+)
+def comes_from(world: World, layer: str, share: Shown, even: Shown, mean: Shown) -> None:
+    _, seen = world.alone
+    expected = world.task.expected_keys(world.question)
+    if world.task.has_source:
+        pattern = seen.patterns[f"decoder.{layer}.cross_attention"][0].mean(axis=0)
+        assert mean == (pattern * expected).sum(axis=1)[expected.any(axis=1)].mean()
+        return
+    found, evenly = rolled(world, int(layer)), rolled(world, int(layer), even=True)
+    expected = expected & (evenly > 0)
+    rows = expected.any(axis=1)
+    alone = seen.patterns[f"{world.stack}.{layer}.self_attention"][0].mean(axis=0)
+    for shown, values in ((share, found), (even, evenly), (mean, alone)):
+        assert shown == (values * expected).sum(axis=1)[rows].mean()
+
+
+@law(ROLLED, r"Through layer (?P<layer>\d+) no path leads from an answer to the place that must output it\.")
+def no_path(world: World, layer: str) -> None:
+    expected = world.task.expected_keys(world.question)
+    assert not (expected & (rolled(world, int(layer), even=True) > 0)).any()
+
+
+@law(
+    ROLLED,
+    r"(?:In this task no token|There is only one token|In the rollout through layer \d+, [\d.]+ of a pos).*",
+    rare=True,
+)
+def rolled_of_a_text(world: World) -> None:
+    raise AssertionError("no model of the grid has such a task")
+
+
+# --- positions
+
+NEAR = {"similar": (0.8, 1.0), "somewhat similar": (0.3, 0.8), "nearly unrelated": (-0.3, 0.3)}
+NEAR |= {"somewhat opposite": (-0.8, -0.3), "opposite": (-1.0, -0.8)}
+
+
+@law(
+    f"{PAGE}positions/encoding.headline",
+    r"(?P<name>\w+) positions: neighbours have (?P<alike>[a-z ]+) vectors, with cosine (?P<cosine>[−\d.]+)\.",
+)
+def neighbours(world: World, name: str, alike: str, cosine: Shown) -> None:
+    low, high = NEAR[alike]
+    assert low - 0.006 <= cosine.value <= high + 0.006
+    assert name.lower() == world.sizes.positions
+    rows = world.model.positions.picture(world.model.n_ctx)[0].double().numpy()
+    if name == "Learned":
+        rows = world.weights["positions.table"]
+    near = [a @ b / math.sqrt((a @ a) * (b @ b)) for a, b in itertools.pairwise(rows)]
+    assert cosine == sum(near) / len(near)
+
+
+@law(
+    f"{PAGE}positions/encoding.headline",
+    r"There is only one position, so there is no order to encode\.",
+    r"\w+ positions: \d+ rows, some of them all zero\.",
+    rare=True,
+)
+def no_neighbours(world: World) -> None:
+    assert world.model.n_ctx == 1
+
+
+@law(
+    f"{PAGE}positions/alibi_and_none.penalised",
+    r"Head 0 halves a key's weight every (?P<first>[\d.]+) positions, head (?P<n>\d+) every (?P<last>[\d.]+)\.",
+)
+def halves(world: World, first: Shown, n: str, last: Shown) -> None:
+    bias = world.model.positions.bias(2, 2).double().numpy()[:, 0, 1]
+    assert int(n) == len(bias) - 1
+    assert abs(first.value - math.log(2) / -bias[0]) < 0.01
+    assert abs(last.value / (math.log(2) / -bias[-1]) - 1) < 0.01
+
+
+@law(f"{PAGE}positions/alibi_and_none.penalised", r"ALiBi tells distances: .*", rare=True)
+def one_head(world: World) -> None:
+    assert world.sizes.n_heads == 1
+
+
+@law(
+    f"{PAGE}positions/alibi_and_none.unordered",
+    r"Without positions and without a mask, this model sees no order: reading backwards changes no logit by more "
+    r"than .*\.",
+)
+def no_order(world: World) -> None:
+    from dataclasses import replace
+
+    batch = world.task.encode(world.question[None])
+    back = replace(batch, tokens=batch.tokens[:, ::-1].copy())
+    everything = np.ones((batch.tokens.shape[1],) * 2, dtype=bool)
+    there, again = (world.through(each, placed=False, sees=everything).logits[0] for each in (batch, back))
+    np.testing.assert_allclose(there, again[::-1], rtol=0, atol=1e-9)
+
+
+MAP = "parts/claims.map_of", f"{PAGE}order/order.headline"
+TERMS = ("content–content", "content–position", "position–content", "position–position")
+
+
+def term_shares(world: World, head: str) -> np.ndarray:
+    named = world.head(head)
+    if "_terms" not in world.__dict__:
+        world.__dict__["_terms"] = {}
+    if named.site not in world.__dict__["_terms"]:
+        batch = world.others(48)
+        model = world.model.float()
+        world.__dict__["_terms"][named.site] = terms_by_hand.shares_by_hand(model, world.config, batch, named.site)[0]
+        world.model.double()
+    return world.__dict__["_terms"][named.site][named.index]
+
+
+def is_most(world: World, head: str, term: str, share: Shown) -> None:
+    found = term_shares(world, head)
+    at = TERMS.index(term)
+    assert abs(found[at] - share.value) < 3 * NOISE, found
+    assert found[at] >= found.max() - 3 * NOISE
+
+
+WHO = r"(?P<head>(?:encoder |decoder |Encoder |Decoder )?[Hh]ead [\d.]+)"
+for name in MAP:
+
+    @law(
+        name,
+        rf"{WHO} is nearly a (?P<asks>\w+)-to-(?P<asked>\w+) map: (?P<share>[\d.]+) of its scores’ variance\.",
+    )
+    def is_map(world: World, head: str, asks: str, asked: str, share: Shown) -> None:
+        assert share.value >= 0.8
+        is_most(world, head.lower(), f"{asks}–{asked}", share)
+
+    @law(name, rf"The term (?P<term>\w+–\w+) makes up (?P<share>[\d.]+) of the variance of {WHO}’s scores\.")
+    def makes_up(world: World, head: str, term: str, share: Shown) -> None:
+        assert 0.5 <= share.value <= 0.8
+        is_most(world, head.lower(), term, share)
+
+    @law(name, rf"No term makes up most of {WHO}’s score variance: (?P<term>\w+–\w+) has (?P<share>[\d.]+)\.")
+    def no_term(world: World, head: str, term: str, share: Shown) -> None:
+        assert share.value <= 0.5
+        is_most(world, head.lower(), term, share)
+
+
+@law(MAP[1], rf"{WHO} gives every key that it may see the same score\.", rare=True)
+def same_score(world: World, head: str) -> None:
+    named = world.head(head.lower())
+    _, seen = world.looked
+    pattern, mask = seen.patterns[named.site][:, named.index], seen.masks[named.site][:, named.index]
+    even = mask / np.maximum(mask.sum(axis=-1, keepdims=True), 1)
+    np.testing.assert_allclose(pattern, even, atol=1e-6)
+
+
+@law(
+    f"{PAGE}order/order.nothing_to_move",
+    r"This model has no positional encoding, so there is nothing to take apart or to move\.",
+)
+def tells_no_positions(world: World) -> None:
+    assert world.model.positions.vectors(2) is None
+    assert world.model.positions.bias(2, 2) is None
+    assert not [*world.model.positions.parameters()]
+
+
+@law(
+    f"{PAGE}order/displaced.without",
+    r"Without positions, accuracy on the answer (?:stays at (?P<same>[\d.]+)|(?P<way>falls|rises) from "
+    r"(?P<was>[\d.]+) to "
+    r"(?P<now>[\d.]+))\.",
+)
+def without_positions(world: World, same: Shown | None, way: str | None, was: Shown | None, now: Shown | None) -> None:
+    known, batch = world.known(), world.drawn(1024)
+    right = [(world.through(batch, placed=placed).said == batch.targets)[:, known].mean() for placed in (True, False)]
+    if same is not None:
+        assert abs(right[0] - right[1]) < 0.011
+        assert same == right[1]
+        return
+    assert was == right[0]
+    assert now == right[1]
+    assert (way == "falls") == (right[1] < right[0])

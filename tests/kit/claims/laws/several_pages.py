@@ -1,0 +1,414 @@
+"""Laws of the words that several pages use: where heads look, what removing them costs, what was learned when."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.kit.claims import Shown, law
+from tests.kit.claims.world import Head, World, spans
+
+NOISE = 0.06
+"""How far a mean over 256 sequences or more may lie from the same over others: four standard errors."""
+HEAD, SHARE = r"(?P<head>\d+\.\d+(?: \([^)]+\))?)", r"(?P<share>[\d.]+)"
+WHERE = r"(?:, at (?:the (?P<seeing>\d+) of (?P<of>\d+)|those (?P<part>[\d.]+) of the) outputs that may see it)?"
+
+
+# --- where heads look
+
+
+def is_where(world: World, seeing: str | None, of: str | None, part: str | None) -> None:
+    """At how many outputs the token to be said may be seen at all."""
+    batch, seen = world.looked
+    answers = int(world.task.answers(world.task.length).sum())
+    site = next(head.site for head in world.shares())
+    questions = batch.source if batch.source is not None else batch.tokens[:, : world.task.length]
+    pairs = zip(questions, seen.masks[site][:, 0], strict=True)
+    rows = [int((world.task.expected_keys(question) & mask).any(axis=1).sum()) for question, mask in pairs]
+    if part is not None:
+        assert abs(np.mean(rows) / answers - float(part)) < NOISE
+    elif seeing is not None:
+        assert {*rows} == {int(seeing)}
+        assert int(of or 0) == answers > int(seeing)
+    else:
+        assert {*rows} == {answers}, "not all outputs may see it"
+
+
+def looks(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
+    found = world.shares()
+    assert abs(found[world.head(head)] - share.value) < NOISE
+    assert found[world.head(head)] > max(each for each in found.values() if each == each) - 2 * NOISE
+    is_where(world, seeing, of, part)
+
+
+LOOKS = "app_pages/look_inside/heads/words.headline", "parts/claims.looks"
+for name in LOOKS:
+
+    @law(name, rf"Head {HEAD} looks most at the answer: {SHARE} of its attention is there{WHERE}\.")
+    def mostly(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
+        assert share.value >= 0.5
+        looks(world, head, share, seeing, of, part)
+
+    @law(
+        name,
+        rf"No head looks mostly at the answer\. Head {HEAD} comes closest: {SHARE} of its attention is there{WHERE}\.",
+    )
+    def nowhere(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
+        assert max(each for each in world.shares().values() if each == each) < 0.5 + NOISE
+        looks(world, head, share, seeing, of, part)
+
+
+@law(LOOKS[0], r"Under this mask no head ever sees the token it should output\.")
+@law(
+    "parts/heads.share_sentence",
+    r"Under this mask head \d+\.\d+(?: \([^)]+\))? never sees the token it should output\.",
+)
+def sees_nothing(world: World) -> None:
+    assert all(math.isnan(each) for each in world.shares().values())
+
+
+@law(
+    "parts/heads.share_sentence",
+    rf"Head {HEAD} puts (?P<only>only )?{SHARE} of its attention on the token it should output{WHERE}\.",
+)
+def puts(
+    world: World, head: str, only: str | None, share: Shown, seeing: str | None, of: str | None, part: str | None
+) -> None:
+    assert abs(world.shares()[world.head(head)] - share.value) < NOISE
+    assert (only is None) == (share.value >= 0.5) or share.value == 0.5
+    is_where(world, seeing, of, part)
+
+
+@law("parts/heads.share_sentence", rf"This task expects no particular key of head {HEAD}\.", rare=True)
+def expects_nothing(world: World, head: str) -> None:
+    assert world.head(head) not in world.shares()
+
+
+@law(
+    "parts/heads.habit_sentence",
+    rf"Head {HEAD} looks at (?P<at>[a-z ]+): {SHARE} of its attention is there\.",
+    rare=True,
+)
+@law("parts/heads.habit_sentence", rf"No single place has half of head {HEAD}’s attention: (?P<at>.*)\.", rare=True)
+@law("parts/heads.alignment_sentence", r"The decoder looks (?P<at>.*)\.", rare=True)
+def of_a_text_or_a_gru(world: World, at: str, head: str = "", share: Shown | None = None) -> None:
+    """The pages of texts and of GRUs hold it (test_every_page_text.py, test_every_page_gru.py)."""
+    raise AssertionError("no model of the grid reads a text or is a GRU")
+
+
+# --- what removing them costs
+
+
+def costs_of(world: World) -> dict[Head, float]:
+    """What of the answer's accuracy each removal takes, on sequences that no page has seen.
+
+    Where the page is one with an edit, that has been made before.
+    """
+    answers, edit = world.task.answers(world.task.length), dict(world.view).get("edits", "").removeprefix("zero:")
+    gone = tuple(head for head in world.heads if f"{head.site}.{head.index}" == edit)
+    if "_costs" not in world.__dict__:
+        before = world.right(2048, without=gone, other=True)[:, answers].mean()
+        world.__dict__["_costs"] = {
+            head: float(before - world.right(2048, without=(*gone, head), other=True)[:, answers].mean())
+            for head in world.heads
+        }
+    return world.__dict__["_costs"]
+
+
+def named(world: World, labels: str) -> list[Head]:
+    return [world.head(each) for each in labels.replace(" or ", ", ").split(", ")]
+
+
+@law("parts/claims.works", r"Head (?P<head>.+) does the work: removing it costs (?P<cost>[\d.]+) of the accuracy\.")
+def one_works(world: World, head: str, cost: Shown) -> None:
+    found = costs_of(world)
+    assert abs(found[world.head(head)] - cost.value) < NOISE
+    assert sum(each >= 0.5 - NOISE for each in found.values()) >= 1
+    assert all(each < 0.5 + NOISE for h, each in found.items() if h != world.head(head))
+
+
+@law(
+    "parts/claims.works",
+    r"Several heads are needed: removing any of (?P<heads>.+) costs at least a half of the accuracy\.",
+)
+def several_work(world: World, heads: str) -> None:
+    assert all(costs_of(world)[each] >= 0.5 - NOISE for each in named(world, heads))
+
+
+for name, form in (
+    ("parts/claims.works", r"No head is needed by itself: removing any one costs less than 0\.005 of the accuracy\."),
+    (
+        "parts/yardstick.dearest",
+        r"No head is needed by itself: removing any one costs less than 0\.005 of the answer’s accuracy\.",
+    ),
+):
+
+    @law(name, form)
+    def none_needed(world: World) -> None:
+        assert max(costs_of(world).values()) < 0.005 + NOISE
+
+
+for name, form in (
+    (
+        "parts/claims.works",
+        r"No head does the work alone: removing head (?P<head>.+) costs most, (?P<cost>[\d.]+) of the accuracy\.",
+    ),
+    ("parts/yardstick.dearest", r"Removing head (?P<head>.+) costs most: (?P<cost>[\d.]+) of the answer’s accuracy\."),
+):
+
+    @law(name, form)
+    def costs_most(world: World, head: str, cost: Shown) -> None:
+        """Also on sequences that the page has not seen."""
+        found = costs_of(world)
+        assert abs(found[world.head(head)] - cost.value) < NOISE
+        assert found[world.head(head)] >= max(found.values()) - 0.005
+
+
+for name, form in (
+    (
+        "parts/claims.works",
+        r"No head does the work alone: removing head (?P<heads>.+) costs about as much, up to (?P<cost>[\d.]+) of the "
+        r"accuracy\.",
+    ),
+    (
+        "parts/yardstick.dearest",
+        r"Removing head (?P<heads>.+) costs about as much, up to (?P<cost>[\d.]+) of the answer’s accuracy\.",
+    ),
+):
+
+    @law(name, form)
+    def cost_as_much(world: World, heads: str, cost: Shown) -> None:
+        found = costs_of(world)
+        assert len(named(world, heads)) > 1
+        assert max(found[each] for each in named(world, heads)) >= max(found.values()) - NOISE
+        assert all(abs(found[each] - cost.value) < 2 * NOISE for each in named(world, heads))
+
+
+TOGETHER = "parts/claims.together"
+
+
+def beyond(world: World, *pair: Head) -> float:
+    """What removing two heads costs beyond the sum of each by itself."""
+    answers = world.task.answers(world.task.length)
+    before, after = (world.right(2048, without=gone, other=True)[:, answers].mean() for gone in ((), pair))
+    return float(before - after - sum(costs_of(world)[each] for each in pair))
+
+
+@law(TOGETHER, r"Removing two heads together costs the sum of removing each alone, to within 0\.005\.", rare=True)
+def is_the_sum(world: World) -> None:
+    pairs = [(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :]]
+    assert all(abs(beyond(world, *pair)) < 0.005 + NOISE for pair in pairs)
+
+
+@law(
+    TOGETHER,
+    r"Removing two heads together costs the sum of removing each alone, as far as these sequences can tell "
+    r"\(± (?P<noise>[\d.]+)\)\.",
+)
+def is_about_the_sum(world: World, noise: Shown) -> None:
+    pairs = [(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :]]
+    assert all(abs(beyond(world, *pair)) < noise.value + NOISE for pair in pairs)
+
+
+@law(
+    TOGETHER,
+    r"Removing heads (?P<one>[\d.]+(?: \([^)]+\))?) and (?P<other>[\d.]+(?: \([^)]+\))?) together costs "
+    r"(?P<extra>[\d.]+) (?P<way>more|less) than the sum of removing each alone: (?:one makes up for the other|they are "
+    r"links of one chain)\.",
+)
+def is_not_the_sum(world: World, one: str, other: str, extra: Shown, way: str) -> None:
+    found = beyond(world, world.head(one), world.head(other))
+    assert (found > 0) == (way == "more")
+    assert abs(found - (extra.value if way == "more" else -extra.value)) < 3 * NOISE
+
+
+# --- what was learned, and when
+
+
+def last(world: World) -> World:
+    return world.at_step(max(world.run.snapshots()))
+
+
+def first(world: World) -> World:
+    return world.at_step(min(world.run.snapshots()))
+
+
+MOMENT, FOUND = "parts/film.moment_sentence", "the token to say next"
+
+
+@law(
+    MOMENT,
+    rf"Head {HEAD} learns to look at {FOUND} in steps (?P<began>\d+) to (?P<ended>\d+): from (?P<before>[\d.]+) to "
+    r"(?P<after>[\d.]+)\.",
+)
+def learns(world: World, head: str, began: str, ended: str, before: Shown, after: Shown) -> None:
+    then, now = first(world).shares(), last(world).shares()
+    assert abs(then[world.head(head)] - before.value) < NOISE
+    assert abs(now[world.head(head)] - after.value) < NOISE
+    assert after.value - before.value >= 0.2 - 0.01
+    assert min(world.run.snapshots()) <= int(began) < int(ended) <= max(world.run.snapshots())
+    low, high = before.value + 0.1 * (after.value - before.value), before.value + 0.9 * (after.value - before.value)
+    if int(began) in world.run.snapshots() and int(ended) in world.run.snapshots():
+        assert world.at_step(int(began)).shares()[world.head(head)] <= low + 2 * NOISE
+        assert world.at_step(int(ended)).shares()[world.head(head)] >= high - 2 * NOISE
+
+
+@law(
+    MOMENT,
+    rf"No head’s attention on {FOUND} has risen by 0\.20\. Head {HEAD} has most there, (?P<after>[\d.]+), and had "
+    r"(?P<before>[\d.]+) at step (?P<step>\d+)\.",
+)
+def has_not_risen(world: World, head: str, after: Shown, before: Shown, step: str) -> None:
+    then, now = first(world).shares(), last(world).shares()
+    assert all(now[each] - then[each] < 0.2 + 2 * NOISE for each in now if now[each] == now[each])
+    assert abs(now[world.head(head)] - after.value) < NOISE
+    assert abs(then[world.head(head)] - before.value) < NOISE
+    assert now[world.head(head)] >= max(each for each in now.values() if each == each) - NOISE
+    assert int(step) == min(world.run.snapshots())
+
+
+@law(MOMENT, rf"Of all heads {HEAD} looks most at {FOUND}: {SHARE} of its attention is there\.")
+def at_one_step(world: World, head: str, share: Shown) -> None:
+    now = last(world).shares()
+    assert len(world.run.snapshots()) == 1
+    assert abs(now[world.head(head)] - share.value) < NOISE
+    assert now[world.head(head)] >= max(each for each in now.values() if each == each) - NOISE
+
+
+@law(MOMENT, rf"Under this mask no head ever sees {FOUND}\.")
+def never_sees(world: World) -> None:
+    assert world.task.expected_keys(world.question).any()
+    assert all(math.isnan(each) for each in world.shares().values())
+
+
+@law(MOMENT, r"This task has no token that a head would have to look at\.", rare=True)
+def no_token(world: World) -> None:
+    assert not world.task.expected_keys(world.question).any()
+
+
+ORDER = (
+    r"(?:Right at least nine times in ten from then on: (?P<learned>[^.]+)\.)?(?: ?(?P<blind>[^.]+) cannot be: "
+    r"nothing in "
+    r"sight there tells the answer\.)?(?: ?(?P<partly>[^.]+) cannot be: what is in sight there tells the answer "
+    r"only in "
+    r"part\.)?(?: ?(?P<open>[^.]+) could be, but not yet\.)?"
+)
+
+
+@law("parts/film.order_sentence", ORDER)
+def was_learned(world: World, learned: str | None, blind: str | None, partly: str | None, open: str | None) -> None:
+    task, most = world.task, world.most()
+    names, unread = task.target_names(task.length), world.most(blind=True)
+    right = last(world).right(2048, other=True).mean(axis=0)
+    found: list[int] = []
+    for part in learned.split(", ") if learned else []:
+        targets, _, step = part.rpartition(" from step ")
+        carried = targets if targets else part
+        if not step.isdigit():
+            continue
+        assert int(step) in world.run.snapshots()
+        found += spans(carried, names) if carried in names or " to " in carried or " and " in carried else []
+    assert all(right[each] >= 0.9 - NOISE for each in found)
+    for text in (blind, partly, open):
+        assert not text or not {*spans(text, names)} & {*found}
+    reach = world.reach(task.length)
+    for target in spans(blind, names) if blind else []:
+        assert most[target] <= unread[target] + 1e-6, (names[target], most[target], unread[target])
+    for target in spans(partly, names) if partly else []:  # it need not change what is likeliest
+        assert unread[target] <= most[target] + 1e-9
+        assert most[target] < 0.9 + 0.02
+        assert reach[target].any()
+    for target in spans(open, names) if open else []:
+        assert most[target] >= 0.9 - 0.02
+        assert right[target] < 0.9 + NOISE
+
+
+# --- the verdict, and the loss
+
+END = r"(?P<end>your mask leaks|not yet at the ceiling|the mask holds|every answer can be known, and is)"
+
+
+@law("parts/learning.verdict_sentence", rf"(?P<parts>.+?)(?:, chance (?P<chance>[\d.]+))?: {END}\.")
+def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
+    import re
+
+    task, right = world.task, world.right(world.sequences)
+    groups = np.array(task.groups(task.length))
+    honest, least, greatest = world.most(honest=True), world.least(honest=True), world.greatest(honest=True)
+    assert chance is None or chance == 1 / task.symbols
+    leaks, short = [], []
+    found = {part: part for part in task.parts if (groups == part).any()}
+    assert sum(part.lower() in parts.lower() for part in found) == len(found)
+    for part in found:
+        named = re.search(
+            rf"{part}(?: from the source)? (?P<share>[\d.]+)(?P<at> = chance)?(?: \(the best guess without knowing the "
+            rf"length has (?P<best>[\d.]+)(?:, or (?P<worst>[\d.]+) if every tie goes wrong)?\))?",
+            parts,
+            re.IGNORECASE,
+        )
+        assert named, part
+        chosen = groups == part
+        share, count = float(right[:, chosen].mean()), len(right) * int(chosen.sum())
+        assert Shown(named["share"]) == share
+        slack = 5.5 * math.sqrt(max(share * (1 - share), 1 / count) / count)
+        assert not named["at"] or abs(share - 1 / task.symbols) <= slack
+        if named["best"]:
+            assert abs(float(named["best"]) - honest[chosen].mean()) < 0.02
+        if named["worst"]:
+            assert abs(float(named["worst"]) - least[chosen].mean()) < 0.02
+        leaks.append((share - float(greatest[chosen].mean()), slack))
+        short.append(
+            (float(least[chosen].mean()) - share, slack, bool((honest[chosen] > 1 / task.symbols + 1e-6).any()))
+        )
+    if end == "your mask leaks":
+        assert any(more > 0 for more, _ in leaks)
+        return
+    assert all(more <= slack + 0.02 for more, slack in leaks), "more is right than can be, and it is not said"
+    if end == "not yet at the ceiling":
+        assert any(less > 0.005 and knowable for less, _, knowable in short)
+        return
+    assert all(less <= slack + 0.02 or not knowable for less, slack, knowable in short), "less is right than can be"
+    assert (end == "the mask holds") == bool((honest < 1 - 1e-9).any())
+
+
+@law(
+    "parts/learning.loss_sentence",
+    r"The loss is (?P<loss>[\d.]+) nats after (?P<steps>\d+) steps?\. Guessing a symbol costs (?P<guess>[\d.]+); "
+    r"under this "
+    r"mask no model gets below (?P<floor>[\d.]+)(?: \(estimated, ± (?P<half>[\d.]+)\))?\.",
+)
+def loss(world: World, loss: Shown, steps: str, guess: Shown, floor: Shown, half: str | None) -> None:
+    metrics = world.run.metrics()
+    assert int(steps) == metrics[-1]["step"]
+    assert loss == metrics[-1]["loss"]
+    assert guess == math.log(world.task.symbols)
+    room = 0.02 if half is None else 0.02 + 2 * float(half)
+    assert abs(floor.value - world.floor()) < room, world.floor()
+
+
+@law("parts/learning.loss_sentence", r"No step has been recorded yet\.")
+def no_loss(world: World) -> None:
+    assert not world.run.metrics()
+
+
+@law(
+    "parts/learning.floor_sentence",
+    r"The floor: (?P<guessed>\d+) of (?P<of>\d+) tokens can only be guessed, which costs ln (?P<symbols>\d+) = "
+    r"(?P<each>[\d.]+) each\.(?: A token of the question weighs (?P<weight>[\d.]+), one of the answer 1\.)? So it "
+    r"is .* = "
+    r"(?P<floor>[\d.]+)\.",
+)
+def floor(world: World, guessed: str, of: str, symbols: str, each: Shown, weight: str | None, floor: Shown) -> None:
+    assert int(of) == world.task.count_targets(world.task.length)
+    assert int(guessed) == int((world.most() <= 1 / world.task.symbols + 1e-9).sum())
+    assert (int(symbols), each) == (world.task.symbols, each)
+    assert each == math.log(world.task.symbols)
+    assert floor == world.floor()
+
+
+@law("parts/learning.floor_sentence", None)
+def no_floor_in_a_line(world: World) -> None:
+    """Where it is 0, or no sum of a few terms."""
+    partly = (world.most() < 1 - 1e-9) & (world.most() > 1 / world.task.symbols + 1e-9)
+    assert world.floor() < 1e-6 or partly.any() or len(world.task.lengths) > 1
