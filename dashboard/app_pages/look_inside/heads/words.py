@@ -182,6 +182,8 @@ def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
 def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
     """Which two heads are most alike."""
     pair = metrics.most_alike()
+    if pair is None and len(labels) > 1:
+        return "No query sees more than one key here, so no two heads can be told apart."
     if pair is None:
         return "There are no two heads to compare."
     one, other = (labels[metrics.heads.index(head)] for head in pair[:2])

@@ -62,6 +62,7 @@ def none_to_know(world: World) -> None:
 HEADS = f"{PAGE}heads/words."
 
 
+@law(f"{HEADS}likeness_sentence", r"No query sees more than one key here, so no two heads can be told apart\.")
 @law(f"{HEADS}named_sentence", r"No query sees more than one key here, so where a head looks says nothing about it\.")
 def no_choice(world: World) -> None:
     _, seen = world.looked

@@ -131,6 +131,7 @@ def one_works(world: World, head: str, cost: Shown) -> None:
 @law(
     "parts/claims.works",
     r"Several heads are needed: removing any of (?P<heads>.+) costs at least a half of the accuracy\.",
+    rare=True,
 )
 def several_work(world: World, heads: str) -> None:
     assert all(costs_of(world)[each] >= 0.5 - NOISE for each in named(world, heads))
