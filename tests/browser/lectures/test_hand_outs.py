@@ -57,8 +57,8 @@ SENTENCES = "[data-testid=stHeading], [data-testid=stCaptionContainer], .stMarkd
 SAID = f"""() => [...document.querySelectorAll('[data-testid=stMain] :is({SENTENCES})')]
   .filter((each) => !each.querySelector('.katex, [translate=no]') && !each.closest('details:not([open])'))
   .map((each) => each.innerText.trim()).filter(Boolean)"""
-FIGURES = """() => [...document.querySelectorAll('.al-plot:not(#paper *)')]
-  .map((each) => JSON.stringify(each.__plot?.shown?.figure.data))"""
+FIGURES = """() => [...document.querySelectorAll('.al-plot:not(#paper *)')].map(
+  (each) => JSON.stringify(each.__plot?.shown?.figure.data))"""
 IDLE = "() => document.querySelectorAll('[aria-busy=true]').length === 0"
 
 

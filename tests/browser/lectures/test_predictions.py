@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser.conftest import SCREEN
+from tests.browser.lectures.conftest import see_question
 from tests.kit.driving import PATIENCE, SETTLED, fits_a_phone
 
 
@@ -88,6 +89,7 @@ def test_a_lectures_words_wait_for_the_choice(page: Page, address: str) -> None:
     assert [each for frame in sent for each in states(frame) if "question" in each] == []  # the server is told nothing
     kept = json.loads(page.evaluate("localStorage.getItem('attention-lab-predictions')"))
     assert list(kept.values())[-1] == {"choice": 0}
+    see_question(page)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".st-key-lecture-way")).to_contain_text("step 2 of", timeout=PATIENCE)
     expect(page.locator(".al-podium")).to_be_hidden(timeout=PATIENCE)

@@ -105,6 +105,8 @@ function bringTogether(sheet, look, words) {
 function frozen(node) {
   if (node.matches?.(PRESSED)) return '';
   const copy = node.cloneNode(false);
+  if (node instanceof HTMLElement && getComputedStyle(node).position === 'sticky') copy.style.position = 'static';
+  copy.removeAttribute?.('data-hint'); // what to point at
   if (node instanceof HTMLCanvasElement && node.width && node.height) copy.getContext('2d').drawImage(node, 0, 0);
   if (node.shadowRoot) copy.attachShadow({ mode: 'open' }).append(...[...node.shadowRoot.childNodes].map(frozen));
   if (node.childNodes.length) copy.append(...[...node.childNodes].map(frozen));

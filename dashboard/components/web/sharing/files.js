@@ -1,10 +1,11 @@
 // Hand-outs: the present view, or every step of a lecture, as one file.
 
 import { handOut } from '../document/hand_out.js';
-import { isWhole, write } from '../document/write.js';
+import { isReady, isWhole, write } from '../document/write.js';
 import { root } from '../kit/root.js';
 
-const PATIENCE = 120_000; // ms for a page to stand still, all measured
+const PATIENCE = 120_000; // ms for a page to stand still
+const MEASURES = 60_000; // ms for what it measures; then it is written as it stands
 const LOOKS = 100; // ms between two looks at it
 const STILL = 400; // ms for which it has to stand still: what a page measures comes in parts, and its terms are found last
 const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
@@ -12,7 +13,7 @@ const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
 /** The present view with one's own `notes`, a text, and the `presenters`, if they are wanted. Returns {text, name}. */
 export async function viewFile(_, { notes, presenters }, say) {
   say('Writing …');
-  const document_ = { ...(await still(() => isWhole() && write({ whole: true, notes: presenters }), Boolean)), notes };
+  const document_ = { ...(await still((late) => (isWhole() || (late && isReady())) && write({ whole: true, notes: presenters }), Boolean)), notes };
   return { text: await handOut(await template(), document_.title, [document_]), name: stem(document_.title) };
 }
 
@@ -28,7 +29,8 @@ export async function lectureFile(given, { notes, presenters }, say) {
     const page = () => frame.contentWindow?.__writing;
     for (let step = 1; step <= given.steps.length; step++) {
       say(`Writing step ${step} of ${given.steps.length} …`);
-      const now = () => page()?.isWhole() && page().write({ whole: true, notes: presenters });
+      const stands = (late) => page()?.isWhole() || (late && page()?.isReady());
+      const now = (late) => stands(late) && page().write({ whole: true, notes: presenters });
       documents.push(await still(now, (written) => written?.lecture?.at === step));
       if (step < given.steps.length) button(frame.contentDocument, 'lecture-next').click();
     }
@@ -61,11 +63,12 @@ async function until(is) {
   }
 }
 
-/** What `look` gives once it is `right` and has not changed for a while. */
+/** What `look` gives once it is `right` and has not changed for a while; it is told when it is late. */
 async function still(look, right) {
   let [written, text, since] = [null, '', 0];
+  const late = performance.now() + MEASURES;
   await until(() => {
-    const now = look();
+    const now = look(performance.now() > late);
     if (!now || !right(now)) return false;
     const said = JSON.stringify({ ...now, made: '' });
     if (said !== text) [written, text, since] = [now, said, performance.now()];

@@ -1,7 +1,7 @@
 // The button “Share” and what it opens: a room in which others follow this page, and hand-outs. Python is told nothing:
 // the page writes itself down here (document/write.js).
 
-import { isWhole, write } from '../../attention-lab.shared/document/write.js';
+import { isReady, isWhole, write } from '../../attention-lab.shared/document/write.js';
 import { isPlain } from '../../attention-lab.shared/kit/keys.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
@@ -22,7 +22,7 @@ class Sharing {
     this.button = root.querySelector('.open');
     this.panel = root.querySelector('.panel');
     this.said = root.querySelector('.said');
-    window.__writing = { isWhole, write }; // for a lecture's hand-out, which asks the pages in a frame of its own (files.js)
+    window.__writing = { isReady, isWhole, write }; // for a lecture's hand-out, which asks the pages in a frame of its own (files.js)
     // The browser itself opens and closes the panel, also before this script is here.
     this.panel.addEventListener('toggle', ({ newState }) => newState === 'open' && this.place());
     if (this.panel.matches(':popover-open')) this.place();
