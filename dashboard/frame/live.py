@@ -51,7 +51,7 @@ def panel() -> None:
             redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
     with st.container(border=True, key="training"):
-        bring(f"{run.name} {st.session_state.watched_since}", "training", growing=run.state.live)
+        bring(f"{run.name} {st.session_state.get('watched_since')}", "training", growing=run.state.live)
         redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run))
 
 

@@ -426,7 +426,7 @@ READS_OWN_FILES = {
     "dashboard/server": "streamlit_private plotly_js roles private_names",
     "transformer": "capturing/folders experiments/populations/cluster text/download",
     "transformer/checking/isolation": "barriers limits warm",
-    "transformer/foundation": "atomic_files foreign regular_files",
+    "transformer/foundation": "atomic_files foreign registry regular_files",
     "transformer/training": "events queue/worker",
 }
 """Modules that open what this program has written or shipped itself, or what the system has; and those by which all

@@ -72,6 +72,7 @@ def test_every_option_that_is_named_exists(capsys):
         main([command, "--help"])
         for command in ("train", "evaluate", "generate", "corpus", "check", "export", "run", "sweep")
     )
+    assert not main(["hand-out", "--help"])
     known = capsys.readouterr().out + " --help"
     for option in {one or other for one, other in named}:
         assert option in known, option

@@ -25,7 +25,7 @@ from dashboard.lectures.values import model_of
 from dashboard.models.background import Lane
 from dashboard.models.model import Model
 from dashboard.server import background
-from dashboard.server.streamlit_private import visiting
+from dashboard.server.streamlit_private import is_served, visiting
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES, Page
 
@@ -59,7 +59,7 @@ _opened: OrderedDict[Ahead, None] = OrderedDict()
 
 def ahead(page: Page) -> None:
     """Have the next pages of the lecture opened that is followed on this page; none where it is left or explored."""
-    if background.torch() is None:
+    if background.torch() is None or not is_served():
         return
     step = lecture.followed(page)
     key = st.session_state.setdefault("prepares", uuid4().hex)

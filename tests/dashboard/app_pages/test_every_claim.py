@@ -23,9 +23,11 @@ from tests.kit.claims.world import World
 from tests.kit.pages import ROOT, open_page, shown
 from tests.kit.runs import untrained
 from transformer import checkpoints, masks
-from transformer.config import NORM_KINDS, POSITIONS, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation import claims as marked
 from transformer.foundation.claims import Claim
+from transformer.norms import NORMS
+from transformer.positions import ENCODINGS
 from transformer.tasks import TASKS
 from transformer.training.recording import develop, record
 from transformer.training.runs import Run
@@ -36,9 +38,9 @@ for module in iter_modules(laws.__path__):
 LENGTH, SYMBOLS, STEPS = 4, 5, 60
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "made_for": tuple((task, each) for task in TASKS.names() for each in TASKS[task].architectures if each != "gru"),
-    "positions": POSITIONS,
+    "positions": ENCODINGS.names(),
     "norm": ("pre", "post", "none"),
-    "norm_kind": NORM_KINDS,
+    "norm_kind": NORMS.names(),
     "mask": tuple(str(masks.MASKS[name]()) for name in masks.rules()),
     "residual": (True, True, False),
     "d_ff": (0, 24),

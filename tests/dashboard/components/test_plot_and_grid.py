@@ -177,7 +177,7 @@ def test_both_components_mount_in_every_runtime() -> None:
 WEB = registration.FOLDER / "web"
 SHARED = "../../attention-lab.shared/"
 ENTRIES = {path for path in WEB.glob("*/*.js") if path.parent.name == path.stem}
-BUNDLED = {WEB / "document" / "reader.js"}
+BUNDLED = {WEB / "document" / name for name in ("reader.js", "paper.js")}
 """Modules that Streamlit does not serve, but one script of the server (components/documents)."""
 
 

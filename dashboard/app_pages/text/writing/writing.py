@@ -12,9 +12,9 @@ from dashboard.app_pages.text.writing import draft as writing_draft
 from dashboard.app_pages.text.writing import words
 from dashboard.app_pages.text.writing.draft import Draft, Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
+from dashboard.app_pages.text.writing.glances import Glances
 from dashboard.app_pages.text.writing.settings import WritingSettings
 from dashboard.components.appearance import is_dark
-from dashboard.components.glances import Glances
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.plot import coloured, plot
 from dashboard.frame import other_models

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.text.writing import draft
 from dashboard.app_pages.text.writing.draft import Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
-from dashboard.components.glances import Glances
+from dashboard.app_pages.text.writing.glances import Glances
 from dashboard.components.passage import Ground, Passage, Words
 from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
