@@ -86,7 +86,8 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     count = len(lecture.steps)
 
     def move(by: int) -> None:
-        go(lecture, min(max(at + by, 1), count))
+        # From where the lecture is by now: the press before may have been answered, and its step not drawn yet.
+        go(lecture, min(max(session.settings().lecture_step + by, 1), count))
 
     counted_button(
         "Back",

@@ -13,7 +13,7 @@ from dashboard.lectures.lecture import read
 from dashboard.lectures.shelf import lectures
 from dashboard.lectures.values import ViewValues
 from dashboard.view.pages import PAGES
-from tests.kit.pages import link, open_page
+from tests.kit.pages import link, open_page, press_counted
 
 
 def strip(app) -> str:
@@ -62,6 +62,14 @@ def test_another_page_keeps_the_way_home_and_no_late_request_undoes_it(monkeypat
     assert "stand on the page “Attention heads”" in strip(app)  # a reader who goes there stays there
     app = press(app, "lecture-return")
     assert app.title[0].value.startswith("Head 0.2")
+
+
+def test_presses_count_from_the_step_that_the_press_before_has_led_to_though_it_was_not_drawn_yet() -> None:
+    app = open_page("heads", run="reverse", lecture="attention", lecture_step="4")
+    # What was answered and not drawn yet: its run was stopped before the strip.
+    app.session_state.settings = app.session_state.settings.with_(lecture_step=3)
+    app = press_counted(app, "lecture-back", times=2)
+    assert app.session_state.settings.lecture_step == 1
 
 
 @pytest.mark.parametrize(
