@@ -22,9 +22,12 @@ from http.client import HTTPResponse, HTTPSConnection
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Error
 
 from dashboard.server.rooms.rooms import LETTERS
 from tests.kit.driving import ROOT, free_port, serving
+from tests.kit.driving import browser as chrome
+from tests.kit.played import headline, playing, watch
 from tests.kit.rooms.house import packed
 from tests.kit.waiting import PATIENCE, wait_for
 
@@ -41,6 +44,7 @@ class Replicas:
 
     ports: list[int]
     processes: list[subprocess.Popen[bytes]]
+    runs: Path
 
 
 @dataclass
@@ -82,12 +86,12 @@ class Browser:
         with self.asking(method, path, body, **headers) as answer:
             return answer.status, answer.read().decode(), answer.headers.get("location", "")
 
-    def handshake(self) -> int:
-        """The status that answers the request for Streamlit's WebSocket."""
+    def handshake(self, path: str = "_stcore/stream") -> int:
+        """The status that answers the request for a WebSocket, Streamlit's or that of news."""
         key = {"Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec_WebSocket_Version": "13"}
         origin = f"https://{NAME}:{self.port}"
         wanted = {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": origin}
-        with self.asking("GET", "/lab/_stcore/stream", None, **wanted, **key) as answer:
+        with self.asking("GET", f"/lab/{path}", None, **wanted, **key) as answer:
             return answer.status
 
 
@@ -113,7 +117,7 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
         ]
         for address in addresses:
             wait_for("the replica is ready", lambda address=address: readiness_of(address), lambda said: said == READY)
-        yield Replicas(ports, processes)
+        yield Replicas(ports, processes, runs)
 
 
 def readiness_of(address: str) -> tuple[int, str]:
@@ -141,12 +145,17 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def proxy(kind: str, certificate: Path, replicas: Replicas, folder: Path) -> Iterator[Browser]:
-    """A proxy from its shipped configuration, and somebody before it."""
+def proxy(
+    kind: str, certificate: Path, replicas: Replicas, folder: Path, *, port: int | None = None, forbids: bool = False
+) -> Iterator[Browser]:
+    """A proxy from its shipped configuration, and somebody before it. It may forbid the WebSocket of news."""
     program = installed(kind)
     assert program is not None
-    port, plain = free_port(), free_port()
+    port, plain = port or free_port(), free_port()
     arguments = ARGUMENTS[kind](folder, certificate, replicas.ports, port, plain)
+    if forbids:
+        written = folder / {"nginx": "nginx.conf", "caddy": "Caddyfile"}[kind]
+        written.write_text(put_in(written.read_text(), FORBIDS[kind]))
     homes = {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([program, *arguments], env=os.environ | homes, stdout=log, stderr=log)
@@ -225,6 +234,13 @@ def caddy(folder: Path, certificate: Path, ports: list[int], port: int, plain: i
 ARGUMENTS: dict[str, Callable[[Path, Path, list[int], int, int], list[str]]] = {"nginx": nginx, "caddy": caddy}
 
 
+FORBIDS = {
+    "nginx": ("location /lab/ {", "location = /lab/news { return 403; }\nlocation /lab/ {"),
+    "caddy": ("\thandle /lab/* {", "\thandle /lab/news {\n\t\trespond 403\n\t}\n\thandle /lab/* {"),
+}
+"""What is put where by whoever forbids it."""
+
+
 def anew(browser: Browser, **cookies: str) -> Browser:
     """Somebody else."""
     return Browser(browser.kind, browser.port, browser.certificate, dict(cookies))
@@ -272,8 +288,9 @@ def test_a_browser_stays_with_its_replica_and_both_have_some(browser: Browser) -
         if len(seen) == 2:
             break
     assert seen == {200, 404}
-    assert anew(browser, **route).handshake() == 101
-    assert anew(browser).handshake() == 101
+    for socket_of in ("_stcore/stream", "news"):
+        assert anew(browser, **route).handshake(socket_of) == 101
+        assert anew(browser).handshake(socket_of) == 101
 
 
 def test_a_step_of_a_room_is_not_held_up(browser: Browser) -> None:
@@ -319,6 +336,41 @@ def test_too_large_a_file_is_refused(browser: Browser) -> None:
     somebody = owner(browser)
     with somebody.asking("PUT", "/lab/_stcore/upload_file/a/b", None, Content_Length=str(110 * 2**20)) as answer:
         assert answer.status == 413
+
+
+@pytest.mark.parametrize("kind", ["nginx", "caddy"])
+def test_a_page_hears_of_news_through_a_proxy_again_after_its_restart_and_asks_by_the_clock_where_that_is_forbidden(
+    kind: str, certificate: Path, replicas: Replicas, tmp_path: Path
+) -> None:
+    if installed(kind) is None:
+        pytest.skip(f"{kind} is not installed")
+    with ExitStack() as stack:
+        training = stack.enter_context(playing(replicas.runs / f"played-{kind}"))
+        try:
+            chromium = stack.enter_context(chrome(f"--host-resolver-rules=MAP {NAME} 127.0.0.1"))
+        except Error as error:
+            pytest.skip(f"no Chromium can be started: {error}")
+        page = stack.enter_context(chromium.new_context(ignore_https_errors=True)).new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        with proxy(kind, certificate, replicas, tmp_path) as somebody:
+            port = somebody.port
+            heard = watch(page, f"https://{NAME}:{port}/lab", training, f"&token={TOKEN}")
+            headline(page, training.step())
+            told = heard.told
+            headline(page, training.step())
+            assert heard.told > told
+            assert heard.open == 1
+        with proxy(kind, certificate, replicas, tmp_path, port=port):
+            headline(page, training.step())
+            wait_for("the socket is open again", lambda: page.wait_for_timeout(10) or heard.open, (1).__eq__)
+            told = heard.told
+            headline(page, training.step())
+            assert heard.told > told
+        with proxy(kind, certificate, replicas, tmp_path, port=port, forbids=True):
+            told = heard.told
+            for _ in range(2):
+                headline(page, training.step())
+            assert (heard.told, heard.open) == (told, 0)
 
 
 def test_the_other_replica_serves_when_one_is_gone(

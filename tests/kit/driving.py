@@ -107,15 +107,15 @@ def download() -> None:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def browser(*arguments: str) -> Iterator[Browser]:
     """One Chromium: the system's, else Playwright's own, got if need be. Raises Error when there is none."""
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         try:
-            chromium = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
+            chromium = playwright.chromium.launch(executable_path=chromium_path(), args=[*ARGUMENTS, *arguments])
         except Error:
             download()
-            chromium = playwright.chromium.launch(args=ARGUMENTS)
+            chromium = playwright.chromium.launch(args=[*ARGUMENTS, *arguments])
         try:
             yield chromium
         finally:
@@ -157,6 +157,16 @@ def serving(
         finally:
             process.kill() if killed else process.terminate()
             process.wait(waiting.PATIENCE)
+
+
+def descriptors(address: str) -> int:
+    """How many file descriptors the server at an address of ours has open. Linux alone lists those of others."""
+    port = address.rpartition(":")[2].partition("/")[0]
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        words = each.read_bytes().split(b"\0") if os.access(each, os.R_OK) else []
+        if port.encode() in words and b"run" in words:
+            return len(os.listdir(each.parent / "fd"))
+    raise AssertionError(f"nothing was started on port {port}")
 
 
 def free_port() -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import Page, expect
 
-from tests.kit.driving import SETTLED, go_to, wait_until_painted
-from tests.kit.runs import tiny
+from tests.kit.driving import descriptors, go_to, wait_until_painted
+from tests.kit.played import Heard, Played, headline, playing, watch
 from tests.kit.waiting import wait_for
-from transformer.training import lock
-from transformer.training.runs import Run
 
 HIDE = """(hidden) => {
   Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -22,82 +19,13 @@ HIDE = """(hidden) => {
 }"""
 
 
-class Played:
-    """A training that this test plays: it holds the lock of its folder, and writes what is seen of it."""
-
-    def __init__(self, run: Run, leave: Callable[[], None]) -> None:
-        self.run, self.steps, self._leave = run, 0, leave
-
-    def step(self) -> int:
-        """Take one, and say so; which it was."""
-        self.steps += 1
-        line = {"step": self.steps, "loss": 2.0, "learning_rate": 0.001, "gradient_norm": 1.0, "seconds": 0.1}
-        with (self.run.folder / "metrics.jsonl").open("a") as lines:
-            lines.write(f"{json.dumps(line)}\n")
-        self.say("running")
-        return self.steps
-
-    def say(self, status: str) -> None:
-        self.run.set_state(status, self.steps)
-
-    def end(self) -> None:
-        """Be stopped by hand, without a film."""
-        self.say("stopped")
-        self._leave()
-
-
 @pytest.fixture
-def played(runs: Path, request: pytest.FixtureRequest) -> Iterator[Played]:
-    run = Run.create(runs / f"played-{abs(hash(request.node.name)) % 10_000}", tiny(max_steps=1000))
-    with ExitStack() as process:
-        process.enter_context(lock.hold(run.folder))
-        training = Played(run, process.close)
-        training.step()
-        yield training
-        training.end()
-
-
-def headline(page: Page, step: int) -> None:
-    """The panel says this step."""
-    words = page.locator(".st-key-training p").first
-    expect(words).to_contain_text(f"step {step} of")
-
-
-class Heard:
-    """What a page and its server say to each other: the sockets of news, and how often the page asks Streamlit."""
-
-    def __init__(self, page: Page) -> None:
-        self.sockets: list[WebSocket] = []
-        self.asked = self.told = 0
-        page.on("websocket", self._opened)
-
-    def _opened(self, socket: WebSocket) -> None:
-        if socket.url.endswith("/news"):
-            self.sockets.append(socket)
-            socket.on("framereceived", self._count("told"))
-        else:
-            socket.on("framesent", self._count("asked"))
-
-    def _count(self, what: str) -> Callable[[object], None]:
-        return lambda frame: setattr(self, what, getattr(self, what) + 1)
-
-    @property
-    def open(self) -> int:
-        return sum(not socket.is_closed() for socket in self.sockets)
-
-
-def watch(page: Page, address: str, played: Played) -> Heard:
-    """Look at its panel, until it stands still; once the server has nothing more to prepare, which is news, too."""
-    wait_for(
+def played(runs: Path, address: str, page: Page, request: pytest.FixtureRequest) -> Iterator[Played]:
+    wait_for(  # what it prepares is news, too
         "a server that is ready", lambda: page.request.get(f"{address}/ready").status, lambda status: status == 200
     )
-    heard = Heard(page)
-    page.goto(f"{address}/?run=reverse")
-    wait_until_painted(page, plots=3)
-    page.get_by_role("button", name="Watch").click()
-    headline(page, played.steps)
-    page.wait_for_function(SETTLED)
-    return heard
+    with playing(runs / f"played-{abs(hash(request.node.name)) % 10_000}") as training:
+        yield training
 
 
 def test_a_page_is_drawn_anew_with_each_news_and_never_without(page: Page, address: str, played: Played) -> None:
@@ -162,3 +90,33 @@ def test_where_the_socket_does_not_come_through_the_page_asks_by_the_clock(
         wait_for("it is tried again", lambda: page.wait_for_timeout(10) or len(server), lambda times: times >= 2)
         headline(page, played.step())
     assert len(said) == 1
+
+
+TABS = 12
+"""Twice as many as a browser opens plain connections to one server."""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="nothing lists what another process has open")
+def test_many_tabs_of_one_browser_follow_a_training_and_none_that_follows_nothing_or_has_gone_keeps_a_socket(
+    new_page: Callable[..., Page], address: str, played: Played
+) -> None:
+    before = descriptors(address)
+    tabs = [new_page() for _ in range(TABS)]
+    heard = [watch(tab, address, played) for tab in tabs]
+    step = played.step()
+    for tab in tabs:
+        headline(tab, step)
+    assert [each.open for each in heard] == [1] * TABS
+    played.end()
+    for tab in tabs:
+        expect(tab.locator(".st-key-training p").first).to_contain_text("stopped")
+    wait_for("nobody keeps one", lambda: tabs[0].wait_for_timeout(10) or sum(each.open for each in heard), (0).__eq__)
+    late = new_page()
+    listening = Heard(late)
+    late.goto(f"{address}/?run=reverse")
+    wait_until_painted(late, plots=3)
+    assert not listening.sockets
+    for tab in (*tabs, late):
+        tab.close()
+    wait_for("all descriptors are back", lambda: descriptors(address), lambda open_: open_ <= before + 2)

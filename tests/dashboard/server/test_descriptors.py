@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
+import re
+import shutil
 import socket
 import urllib.error
 import urllib.request
@@ -15,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 from dashboard.server import descriptors, readiness
 from dashboard.server.descriptors import FULL, KEPT, OWN, SCARCE, Door
-from tests.kit.driving import dashboard
+from tests.kit.driving import ROOT, dashboard
+from tests.kit.driving import descriptors as open_by
+from tests.kit.played import playing
 from tests.kit.rooms.asgi import messages
 from tests.kit.waiting import PATIENCE, wait_for
 
@@ -130,9 +136,8 @@ FILES = KEPT + 120
 def test_a_server_that_fills_refuses_in_words_and_is_as_before_when_all_have_left(tmp_path: Path) -> None:
     """A tab takes one descriptor, refusals are sentences, `ready` says so first, and all come back."""
     with dashboard(tmp_path / "runs", files=FILES) as address:
-        server = process_at(int(address.rpartition(":")[2]))
         wait_for("the server is ready", lambda: ready(address), (200, "ready").__eq__)
-        before = len(os.listdir(server))
+        before = open_by(address)
         with ExitStack() as tabs:
             come, said_before = 0, ""
             while not (told := enter(address, tabs)):
@@ -140,15 +145,55 @@ def test_a_server_that_fills_refuses_in_words_and_is_as_before_when_all_have_lef
                 assert come < FILES
             assert told == FULL
             assert "nearly full" in said_before
-            assert abs(len(os.listdir(server)) - before - come) <= 3  # one each
+            assert abs(open_by(address) - before - come) <= 3  # one each
             assert [enter(address, tabs) for _ in range(30)] == [FULL] * 30
             assert get(address, "text/html") == (503, FULL)
             assert ready(address)[0] == 503
             assert get(f"{address}/assets/plotly.min.js", "*/*")[0] == 200  # of a page that is open
-        wait_for("all descriptors are back", lambda: len(os.listdir(server)), lambda open_: open_ <= before + 2)
+        wait_for("all descriptors are back", lambda: open_by(address), lambda open_: open_ <= before + 2)
         wait_for("the server is ready", lambda: ready(address), (200, "ready").__eq__)
         with ExitStack() as tabs:
             assert enter(address, tabs) == ""
+
+
+MANY = 100
+TOKEN = re.compile(rb'"token": ?"([\w-]{20,})"')
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="nothing lists what another process has open")
+def test_a_hundred_tabs_that_follow_a_training_hear_of_it_and_leave_no_descriptor_behind(tmp_path: Path) -> None:
+    """A tab that follows something takes two: Streamlit's socket, and that of news."""
+    runs = tmp_path / "runs"
+    shutil.copytree(ROOT / "checkpoints" / "reverse", runs / "reverse")
+    with playing(runs / "played") as training, dashboard(runs, files=KEPT + 2 * MANY + 250) as address:
+        wait_for("the server is ready", lambda: ready(address), (200, "ready").__eq__)
+        before = open_by(address)
+        with ExitStack() as tabs:
+            heard = [follow(address, tabs) for _ in range(MANY)]
+            told = [json.loads(news.recv(PATIENCE)) for news in heard]
+            assert abs(open_by(address) - before - 2 * MANY) <= 8
+            training.step()
+            for news, last in zip(heard, told, strict=True):
+                assert json.loads(news.recv(PATIENCE)) == {token: version + 1 for token, version in last.items()}
+        wait_for("all descriptors are back", lambda: open_by(address), lambda open_: open_ <= before + 2)
+
+
+def follow(address: str, tabs: ExitStack) -> ClientConnection:
+    """Open a tab that shows a training, and the socket over which it hears of that."""
+    socket_of = address.replace("http", "ws", 1)
+    page = tabs.enter_context(connect(f"{socket_of}/_stcore/stream", subprotocols=["streamlit"], max_size=None))  # type: ignore[list-item]
+    asked = BackMsg()
+    asked.rerun_script.query_string = "run=reverse"
+    page.send(asked.SerializeToString())
+    found = None
+    while found is None:
+        message = page.recv(PATIENCE)
+        assert isinstance(message, bytes)
+        found = TOKEN.search(message)
+    news = tabs.enter_context(connect(f"{socket_of}/news"))
+    news.send(json.dumps({"follow": [found[1].decode()]}))
+    return news
 
 
 def enter(address: str, tabs: ExitStack) -> str:
@@ -171,12 +216,3 @@ def get(address: str, accept: str) -> tuple[int, str]:
 
 def ready(address: str) -> tuple[int, str]:
     return get(f"{address}/ready", "*/*")
-
-
-def process_at(port: int) -> Path:
-    """What a process of ours that listens on a port has open."""
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
-        words = each.read_bytes().split(b"\0") if os.access(each, os.R_OK) else []
-        if str(port).encode() in words and b"run" in words:
-            return each.parent / "fd"
-    raise AssertionError(f"nothing was started on port {port}")
