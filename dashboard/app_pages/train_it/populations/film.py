@@ -26,7 +26,7 @@ def film(found: Counted, combination: Combination) -> None:
     if scenes is None:
         st.caption("There is no film of these members: none of them has ended, or none has a head to show.")
         return
-    key = f"populations-film-{found.name}-{found.combinations.index(combination)}"
+    key = f"populations-film-{found.name}"  # one for all combinations: else two films stand on the page for a moment
     reel = reel_of(scenes, combination, session.settings().run.removeprefix(f"{found.name}/"))
     alt = f"{described(scenes)} A film of {len(scenes.steps)} steps, {scenes.steps[0]} to {scenes.steps[-1]}."
     film_player(
