@@ -24,15 +24,15 @@ def redraw_on_news(
 
     That is at most `every` so many seconds; None is only after a click in it, and a function is asked at each drawing.
     `news` is called in another thread ten times a second, so it is quick, and looks neither at the session nor at the
-    page. Without it the browser asks every so many seconds. What is `behind` when it is drawn is drawn once more.
+    page. Without it the browser asks every so many seconds. What is `behind` when it is drawn is drawn once more, for
+    which no socket is opened.
     """
     st.fragment(_draw)(draw, every, Followed(news or _nothing, permission.visitor()), news is not None, behind)
 
 
 def _draw(draw: Callable[[], object], every: Every, followed: Followed, told: bool, behind: Callable[[], bool]) -> None:
     version = followed.version  # what comes while it is drawn is newer
-    if behind():
-        version = 0
+    told = told and not behind()  # nobody has to tell what is known
     seconds = every() if callable(every) else every
     try:
         draw()
