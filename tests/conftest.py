@@ -89,12 +89,10 @@ def _check_all_shapes() -> None:
 
 
 def _do_once_what_each_test_would_do() -> None:
-    from dashboard.server import streamlit_private
     from tests.kit.streamlit_insides import quick_pages
 
     quick_pages.scan_packages_once()
     quick_pages.compile_scripts_once()
-    streamlit_private.show_of_the_state_what_is_asked_for()
     # pytest hangs its handlers on each logger that keeps its words to itself, six times a test: on a hundred of them
     # that takes longer than many a test.
     for logger in logging.root.manager.loggerDict.values():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
-    from streamlit.runtime.state import SafeSessionState, SessionState
+    from streamlit.runtime.state import SafeSessionState
 else:
     DeltaGenerator = Any
     """What `st.container` and `st.columns` return; `streamlit.typing` has no name for it. Only signatures name it."""
@@ -228,49 +228,6 @@ def mend() -> None:
 
 def _leave() -> None:
     """Leave Streamlit as it is."""
-
-
-@needs(
-    f"{STATE}:SessionState.filtered_state.fget(self)",
-    f"{STATE}:SessionState.__getitem__(self, key)",
-    without="a page takes a fifteenth longer",
-    instead=_leave,
-)
-def show_of_the_state_what_is_asked_for() -> None:
-    """Let a field that asks for its own value in the session's state find that, and nothing else.
-
-    Each number field and menu makes a copy of the whole state, every component's part of it in a new class of its own,
-    and looks at one value.
-    """
-    from streamlit.runtime.state import SessionState
-
-    everything = SessionState.filtered_state.fget  # type: ignore[attr-defined]
-    if everything is not _shown:
-        _Shown.everything = staticmethod(everything)
-        SessionState.filtered_state = property(_shown)  # type: ignore[assignment]
-
-
-def _shown(self: SessionState) -> Mapping[str, Any]:
-    return _Shown(self)
-
-
-class _Shown(Mapping[str, Any]):
-    """What `SessionState.filtered_state` holds, each value made where it is asked for."""
-
-    everything: Callable[[SessionState], dict[str, Any]]
-    """What Streamlit itself makes of a state."""
-
-    def __init__(self, state: SessionState) -> None:
-        self._of = state
-
-    def __getitem__(self, key: str) -> Any:
-        return self._of[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.everything(self._of))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 @needs(
@@ -596,7 +553,6 @@ MENDINGS = (
     hand_on_unanswered_clicks,
     send_nothing_into_a_block_that_was_dropped,
     keep_the_page_when_a_fragment_is_asked_for,
-    show_of_the_state_what_is_asked_for,
     open_event_loops_on_demand,
 )
 PARTS: tuple[Part[Any, Any], ...] = tuple(each for each in globals().values() if isinstance(each, Part))

@@ -28,7 +28,7 @@ from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequest, ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
-from streamlit.runtime.state import SafeSessionState, SessionState, session_state
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.testing.v1 import AppTest
 
@@ -96,35 +96,6 @@ def test_a_page_runs_once_and_each_copy_of_it_once_more(tmp_path: Path) -> None:
     app = AppTest.from_file(str(tmp_path / "main.py")).run()
     assert [each.value for each in app.markdown] == ["drawn"] * 3
     assert app.exception  # the page itself had its turn
-
-
-def test_the_state_that_a_field_sees_holds_what_the_whole_copy_holds_and_makes_one_value_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[str] = []
-    present = session_state.apply_presenter
-    monkeypatch.setattr(session_state, "apply_presenter", lambda *args: made.append(args[1]) or present(*args))
-
-    def script() -> None:
-        import streamlit as st
-
-        st.session_state.setdefault("kept", [1, 2])
-        st.number_input("Count", 0, 9, 3, key="count")
-        st.selectbox("Letter", ["a", "b"], key="letter")
-        st.text_input("Without a key")
-
-    streamlit_private.show_of_the_state_what_is_asked_for()
-    app = AppTest.from_function(script).run()
-    app.number_input(key="count").set_value(5).run()
-    state = app.session_state._state._state
-    seen = state.filtered_state
-    assert not app.exception
-    assert dict(seen) == streamlit_private._Shown.everything(state) == {"kept": [1, 2], "count": 5, "letter": "a"}
-    assert len(seen) == 3
-    assert "never" not in seen
-    made.clear()
-    assert seen["count"] == 5
-    assert len(made) == 1
 
 
 def test_the_component_manager_takes_the_manifest_of_a_checkout(tmp_path: Path) -> None:
