@@ -267,20 +267,21 @@ def test_sockets_are_bounded_for_an_address_and_in_all_and_a_place_is_free_again
 
 def test_a_socket_in_a_hurry_and_one_that_follows_nothing_are_closed(serve: Callable[..., Server]) -> None:
     async def told() -> None:
-        server = serve(messages=0.0, messages_at_once=2, silence=0.01)
         followed = Followed(lambda: 1, OWNER)
-        async with server.tab() as tab:
+        async with serve(messages=0.0, messages_at_once=2).tab() as tab:
             tab.follow(followed)
             assert await tab.next() == {followed.token: 1}
             tab.follow(followed)
             tab.follow(followed)
             assert await tab.next() == 1008
+        server = serve(silence=0.01)
         async with server.tab() as tab:
             assert await tab.next() == 1000
         async with server.tab() as tab:
             tab.follow("nobody's")
-            assert await tab.next() == {"nobody's": None}
-            assert await tab.next() == 1000
+            while (heard := await tab.next()) == {"nobody's": None}:
+                pass  # once, where it is looked at before the silence is over
+            assert heard == 1000
 
     story(told)
 
