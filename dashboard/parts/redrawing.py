@@ -32,7 +32,7 @@ def redraw_on_news(
 
 def _draw(draw: Callable[[], object], every: Every, followed: Followed, told: bool, behind: Callable[[], bool]) -> None:
     version = followed.version  # what comes while it is drawn is newer
-    told = told and not behind()  # nobody has to tell what is known
+    told = not behind() and told  # nobody has to tell what is known
     seconds = every() if callable(every) else every
     try:
         draw()

@@ -14,7 +14,10 @@ from dashboard.parts import redrawing, waiting
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What happens, in order. It is drawn three times; the browser is given a version and seconds, if any."""
+    """What happens, in order. It is drawn three times; the browser is given a version and seconds, if any.
+
+    The version is None where it is to ask by the clock.
+    """
     told: list[Any] = []
 
     def fragment(draw: Callable[..., None]) -> Callable[..., None]:
@@ -25,7 +28,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return draws
 
     monkeypatch.setattr(redrawing.st, "fragment", fragment)
-    monkeypatch.setattr(redrawing, "ask_for_news", lambda number, token, version, every: told.append((version, every)))
+    ask = lambda number, token, version, every: told.append((version if token else None, every))  # noqa: E731
+    monkeypatch.setattr(redrawing, "ask_for_news", ask)
     monkeypatch.setattr(waiting.st, "caption", told.append)
     monkeypatch.setattr(waiting.clicks, "again", lambda: told.append("again"))
     return told
@@ -34,14 +38,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_it_is_drawn_until_it_is_over_and_then_all_is(told: list[Any]) -> None:
     over = iter([False, False, True])
     waiting.until(lambda: next(over), lambda: told.append("draw"), then=lambda: told.append("then"), every=0.2)
-    drawn = ["draw", (1, 0.2)]
+    drawn = ["draw", (None, 0.2)]
     assert told == [*drawn, *drawn, "then", "again", *drawn]  # a rerun ends the last look before it draws
 
 
 @pytest.mark.parametrize("news", [None, lambda: 1])
 def test_what_is_over_at_once_is_painted_and_then_asked_for_again(told: list[Any], news: Callable[[], int] | None):
     waiting.until(lambda: True, lambda: told.append("draw"), news=news, every=0.2)
-    assert told[:3] == ["draw", (0, 0.2), "again"]  # what is drawn first is older than all of which it is told
+    assert told[:3] == ["draw", (None, 0.2), "again"]  # nobody has to tell what is known
 
 
 def test_what_comes_while_it_is_drawn_is_newer_than_what_is_drawn(told: list[Any]) -> None:
