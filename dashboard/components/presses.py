@@ -11,7 +11,7 @@ from typing import Literal
 import streamlit as st
 
 from dashboard.components.payload import pack
-from dashboard.components.registration import renderer
+from dashboard.components.registration import answering, renderer
 
 HTML = """
 <button type="button" style="visibility: hidden">
@@ -57,7 +57,7 @@ def counted_button(
         "disabled": disabled,
         "primary": primary,
     }
-    mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)
+    mount(key=key, data=pack(words, b""), width=width, on_presses_change=answering(pressed))
     # After a restart of the server a browser tells a new session of presses that the old one has answered.
     st.session_state.setdefault(f"{key}-seen", (st.session_state.get(key) or {}).get("presses"))
 

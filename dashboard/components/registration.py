@@ -1,7 +1,8 @@
 """Makes the components known to Streamlit when they are first mounted, so that importing them needs no server."""
 
 import tomllib
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 from dashboard.components.documents.bundle import style
-from dashboard.server.streamlit_private import register_components
+from dashboard.server.streamlit_private import is_asked_for, register_components
 
 FOLDER = Path(__file__).parent
 SCRIPTS = "reader/components.js"
@@ -20,6 +21,26 @@ def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer
     """The callable that mounts component `name`: the script `web/<name>/<name>.js`, and the style beside it, if any."""
     known = register_components(declared(), FOLDER)
     return (_of_files if known else _of_texts)(name, html, isolate_styles)
+
+
+def answering(on_change: Callable[[], None] | None) -> Callable[[], None]:
+    """An answer to what a component tells, after which all is drawn anew where another part's request brought it.
+
+    The browser sends what two components tell at one moment together, as a request for the fragment of one of them. The
+    other would be answered, and what it changed not drawn before the next click.
+    """
+
+    @wraps(on_change or _nothing)
+    def answer() -> None:
+        (on_change or _nothing)()
+        if not is_asked_for():
+            st.rerun()
+
+    return answer
+
+
+def _nothing() -> None:
+    """The answer to what nobody asked to hear."""
 
 
 @cache
