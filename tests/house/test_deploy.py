@@ -25,10 +25,10 @@ import pytest
 from playwright.sync_api import Error
 
 from dashboard.server.rooms.rooms import LETTERS
-from tests.kit.driving import ROOT, free_port, serving
+from tests.kit.driving import ROOT, free_port, headline, serving, watch
 from tests.kit.driving import browser as chrome
-from tests.kit.played import headline, playing, watch
 from tests.kit.rooms.house import packed
+from tests.kit.runs import playing
 from tests.kit.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.nightly
@@ -354,7 +354,7 @@ def test_a_page_hears_of_news_through_a_proxy_again_after_its_restart_and_asks_b
         page.set_default_timeout(1000 * PATIENCE)
         with proxy(kind, certificate, replicas, tmp_path) as somebody:
             port = somebody.port
-            heard = watch(page, f"https://{NAME}:{port}/lab", training, f"&token={TOKEN}")
+            heard = watch(page, f"https://{NAME}:{port}/lab", training.steps, f"&token={TOKEN}")
             headline(page, training.step())
             told = heard.told
             headline(page, training.step())

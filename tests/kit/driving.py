@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from playwright.sync_api import (
     Page,
     Request,
     ViewportSize,
+    WebSocket,
     expect,
     sync_playwright,
 )
@@ -403,6 +404,46 @@ def head_in_focus(page: Page) -> Locator:
 def cell_of(head: Locator, row: int | None, column: int | None, view: str = "pattern") -> tuple[float, float]:
     """Where a cell of a matrix, counted from 0, stands in the window; without a column or a row, that of the arcs."""
     return spot(head, HEAD, [row, column, view])
+
+
+def headline(page: Page, step: int) -> None:
+    """The panel says this step."""
+    words = page.locator(".st-key-training p").first
+    expect(words).to_contain_text(f"step {step} of")
+
+
+class Heard:
+    """What a page and its server say to each other: the sockets of news, and how often the page asks Streamlit."""
+
+    def __init__(self, page: Page) -> None:
+        self.sockets: list[WebSocket] = []
+        self.asked = self.told = 0
+        page.on("websocket", self._opened)
+
+    def _opened(self, socket: WebSocket) -> None:
+        if socket.url.endswith("/news"):
+            self.sockets.append(socket)
+            socket.on("framereceived", self._count("told"))
+        else:
+            socket.on("framesent", self._count("asked"))
+
+    def _count(self, what: str) -> Callable[[object], None]:
+        return lambda frame: setattr(self, what, getattr(self, what) + 1)
+
+    @property
+    def open(self) -> int:
+        return sum(not socket.is_closed() for socket in self.sockets)
+
+
+def watch(page: Page, address: str, step: int, view: str = "") -> Heard:
+    """Look at the panel of a training that is at this step, until it stands still."""
+    heard = Heard(page)
+    page.goto(f"{address}/?run=reverse{view}")
+    wait_until_painted(page, plots=3)
+    page.get_by_role("button", name="Watch").click()
+    headline(page, step)
+    page.wait_for_function(SETTLED)
+    return heard
 
 
 def two_frames(page: Page) -> None:

@@ -1,17 +1,19 @@
-"""Settings of a small run, a folder of runs, the files of one, and waiting for what a run comes to."""
+"""Settings of a small run, a folder of runs, the files of one, what a run comes to, and one that is played."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.kit.waiting import wait_for
 from transformer import checkpoints
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.model import build
+from transformer.training import lock
 from transformer.training.exchange import archive
 from transformer.training.listing import list_runs
 from transformer.training.runs import Run, State
@@ -73,3 +75,39 @@ def digests(run: Run) -> dict[str, str]:
     files = {path.relative_to(run.folder).as_posix(): path for path in run.folder.rglob("*") if path.is_file()}
     own = {name: path for name, path in files.items() if name in archive.NAMES or archive.SNAPSHOT.fullmatch(name)}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in own.items()}
+
+
+class Played:
+    """A training that a test plays: it holds the lock of its folder, and writes what is seen of it."""
+
+    def __init__(self, run: Run, leave: Callable[[], None]) -> None:
+        self.run, self.steps, self._leave = run, 0, leave
+
+    def step(self) -> int:
+        """Take one, and say so; which it was."""
+        self.steps += 1
+        line = {"step": self.steps, "loss": 2.0, "learning_rate": 0.001, "gradient_norm": 1.0, "seconds": 0.1}
+        with (self.run.folder / "metrics.jsonl").open("a") as lines:
+            lines.write(f"{json.dumps(line)}\n")
+        self.say("running")
+        return self.steps
+
+    def say(self, status: str) -> None:
+        self.run.set_state(status, self.steps)
+
+    def end(self) -> None:
+        """Be stopped by hand, without a film."""
+        self.say("stopped")
+        self._leave()
+
+
+@contextlib.contextmanager
+def playing(folder: Path) -> Iterator[Played]:
+    """A training in a new folder, after its first step; it is stopped at last."""
+    run = Run.create(folder, tiny(max_steps=1000))
+    with contextlib.ExitStack() as process:
+        process.enter_context(lock.hold(run.folder))
+        training = Played(run, process.close)
+        training.step()
+        yield training
+        training.end()

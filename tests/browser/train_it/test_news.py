@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import descriptors, go_to, wait_until_painted
-from tests.kit.played import Heard, Played, headline, playing, watch
+from tests.kit.driving import Heard, descriptors, go_to, headline, wait_until_painted, watch
+from tests.kit.runs import Played, playing
 from tests.kit.waiting import wait_for
 
 HIDE = """(hidden) => {
@@ -29,7 +29,7 @@ def played(runs: Path, address: str, page: Page, request: pytest.FixtureRequest)
 
 
 def test_a_page_is_drawn_anew_with_each_news_and_never_without(page: Page, address: str, played: Played) -> None:
-    heard = watch(page, address, played)
+    heard = watch(page, address, played.steps)
     for _ in range(3):
         headline(page, played.step())
     played.run.ask(pause_at=0)
@@ -54,7 +54,7 @@ def test_a_page_is_drawn_anew_with_each_news_and_never_without(page: Page, addre
 
 
 def test_a_hidden_tab_asks_for_nothing_and_once_when_it_is_seen_again(page: Page, address: str, played: Played) -> None:
-    heard = watch(page, address, played)
+    heard = watch(page, address, played.steps)
     page.evaluate(HIDE, True)
     page.wait_for_timeout(500)  # what was asked for before is answered
     asked, told = heard.asked, heard.told
@@ -80,7 +80,7 @@ def test_where_the_socket_does_not_come_through_the_page_asks_by_the_clock(
         page.route_web_socket("**/news", lambda socket: socket.close(code=1013))
     else:
         page.route_web_socket("**/news", lambda socket: server.append((socket, socket.connect_to_server())))
-    watch(page, address, played)
+    watch(page, address, played.steps)
     headline(page, played.step())
     for socket, _ in server[:1]:
         socket.close(code=1012)
@@ -103,7 +103,7 @@ def test_many_tabs_of_one_browser_follow_a_training_and_none_that_follows_nothin
 ) -> None:
     before = descriptors(address)
     tabs = [new_page() for _ in range(TABS)]
-    heard = [watch(tab, address, played) for tab in tabs]
+    heard = [watch(tab, address, played.steps) for tab in tabs]
     step = played.step()
     for tab in tabs:
         headline(tab, step)

@@ -26,8 +26,8 @@ from dashboard.server import descriptors, readiness
 from dashboard.server.descriptors import FULL, KEPT, OWN, SCARCE, Door
 from tests.kit.driving import ROOT, dashboard
 from tests.kit.driving import descriptors as open_by
-from tests.kit.played import playing
 from tests.kit.rooms.asgi import messages
+from tests.kit.runs import playing
 from tests.kit.waiting import PATIENCE, wait_for
 
 resource = pytest.importorskip("resource")
