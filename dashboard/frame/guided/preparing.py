@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from dashboard.lectures.values import model_of
 from dashboard.models.background import Lane
 from dashboard.models.model import Model
 from dashboard.server import background
-from dashboard.server.streamlit_private import visiting
+from dashboard.server.streamlit_private import Visit, visiting
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES, Page
 
@@ -37,7 +37,6 @@ PATIENCE = 600.0
 """Seconds without a rerun of a session after which it is taken for left."""
 PAUSE = 0.05
 """Seconds between two looks whether a page is drawn for somebody."""
-Visit = Callable[[str, str, Callable[[], bool]], bool]
 _lane = Lane(1)
 _lock = threading.Lock()
 
