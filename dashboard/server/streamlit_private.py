@@ -179,13 +179,13 @@ def is_visited() -> bool:
     return context is None or context.session_id != NOBODY
 
 
-def _visit_nobody(address: str, query: str, go_on: Callable[[], bool]) -> bool:
-    """Visit no page."""
-    return False
+Visit = Callable[[str, str, Callable[[], bool]], bool]
+"""Opens a page for nobody: its address, the query of its link, and whether to go on; was it drawn to its end?"""
 
 
-def _nobody() -> Callable[[str, str, Callable[[], bool]], bool]:
-    return _visit_nobody
+def _no_visits() -> Visit:
+    """What opens no page."""
+    return lambda address, query, go_on: False
 
 
 @needs(
@@ -202,9 +202,9 @@ def _nobody() -> Callable[[str, str, Callable[[], bool]], bool]:
     "streamlit.runtime.pages_manager:PagesManager",
     "streamlit.runtime.scriptrunner.script_cache:ScriptCache()",
     without="the next page of a lecture is measured only when it is opened",
-    instead=_nobody,
+    instead=_no_visits,
 )
-def visiting() -> Callable[[str, str, Callable[[], bool]], bool]:
+def visiting() -> Visit:
     """What opens a page for nobody, so that what it measures is kept for who opens it next. To be asked for in a page.
 
     It takes the page's address, the query of its link, and a function that is called at each element of the page: it
@@ -220,7 +220,7 @@ def visiting() -> Callable[[str, str, Callable[[], bool]], bool]:
 
     context = get_script_run_ctx()
     if context is None:
-        return _visit_nobody
+        return _no_visits()
     script, files = context.main_script_path, context.uploaded_file_mgr
 
     def visit(address: str, query: str, go_on: Callable[[], bool]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from dashboard.lectures.values import model_of
 from dashboard.models.background import Lane
 from dashboard.models.model import Model
 from dashboard.server import background
-from dashboard.server.streamlit_private import is_served, visiting
+from dashboard.server.streamlit_private import Visit, is_served, visiting
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES, Page
 
@@ -37,7 +37,6 @@ PATIENCE = 600.0
 """Seconds without a rerun of a session after which it is taken for left."""
 PAUSE = 0.05
 """Seconds between two looks whether a page is drawn for somebody."""
-Visit = Callable[[str, str, Callable[[], bool]], bool]
 _lane = Lane(1)
 _lock = threading.Lock()
 
@@ -121,7 +120,7 @@ def _may(page: Ahead) -> bool:
     """Wait until no page is drawn for somebody. Returns whether anybody still comes to this one."""
     while True:
         with _lock:
-            wanted = any(page in pages for _, pages in _now())
+            wanted = not background.over.is_set() and any(page in pages for _, pages in _now())
         if not wanted or not background.busy:
             return wanted
         time.sleep(PAUSE)

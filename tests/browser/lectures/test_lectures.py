@@ -228,12 +228,13 @@ def test_where_a_key_has_changed_the_page_one_explores_returns_and_leaves_and_b_
     page.keyboard.press("r")
     expect(page).to_have_url(query(operation="keys"), timeout=PATIENCE)
     expect(control).to_be_hidden(timeout=PATIENCE)
-    expect(page.locator(".st-key-lecture-explore button")).to_be_visible()
+    explore = page.get_by_role("button", name="Explore from here")
+    expect(explore).to_be_visible()
     page.wait_for_function(SETTLED)
     for expected in (1, 0):  # no button that bears it is shown
         page.keyboard.press("b")
         expect(page.locator(".al-podium-black")).to_have_count(expected)
-    page.get_by_role("button", name="Explore from here").click()
+    explore.click()
     expect(page.locator(".st-key-lecture-return button")).to_be_visible(timeout=PATIENCE)
     page.wait_for_function(SETTLED)
     back = page.get_by_role("button", name="Back", exact=True).last
