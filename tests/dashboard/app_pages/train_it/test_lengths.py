@@ -29,7 +29,7 @@ from transformer.analysis.intervals import wilson
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.experiments.lengths import Fall, Lengths, Trial, in_order
 from transformer.model import Transformer, build
-from transformer.positions import ENCODINGS
+from transformer.positions import ENCODINGS as PLUG_INS
 from transformer.training.loop import train
 
 SHIPPED = ROOT / "checkpoints" / "lengths.json.xz"
@@ -230,7 +230,7 @@ class TestPage:
             np.testing.assert_allclose(array(line["y"]), [s.accuracy[8:].mean() for s in steps], atol=1e-6)
 
     def test_an_encoding_of_a_stranger_is_raced_under_its_title_and_looks_like_no_other(self, monkeypatch) -> None:
-        strangers.lend(monkeypatch, ENCODINGS, *strangers.ENCODINGS[:3])
+        strangers.lend(monkeypatch, PLUG_INS, *strangers.ENCODINGS[:3])
         racers = [race.Racer(name, (5,), (0.5,), False) for name in in_order()]
         assert [each.positions for each in racers][:5] == ["learned", "sinusoidal", "rotary", "alibi", "none"]
         lines = [
