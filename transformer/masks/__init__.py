@@ -95,6 +95,10 @@ class Mask(ABC):
         """What it is called where people read: one word, and short."""
         return str(self)
 
+    def under(self, whose: str = "the", called: str = "") -> str:
+        """Words that say what holds under it, "under the causal mask", `called` as it is or by another name."""
+        return f"under {whose} {called or self.name} mask"
+
     @property
     def longest(self) -> int | None:
         """The most positions that it says something about; None: any number of them, for it is a rule."""

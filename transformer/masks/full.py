@@ -14,5 +14,8 @@ class Full(Mask):
 
     description: ClassVar[str] = "every query sees every key"
 
+    def under(self, whose="the", called=""):
+        return "without a mask"
+
     def visible(self, query, key, padding):
         return np.broadcast_to(np.array(True), np.broadcast_shapes(query.shape, key.shape, padding.shape))

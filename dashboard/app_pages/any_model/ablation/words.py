@@ -51,7 +51,7 @@ def changes(seen: Look, removed: Sequence[Head], mask: Mask | None) -> str:
         one = f"head{'s' if len(names) > 1 else ''} {listed(names)}"
         parts.append(f"without {one if len(names) <= NAMED else f'{len(names)} heads'}")
     if mask is not None:
-        parts.append(f"under the {mask.label} mask")
+        parts.append(mask.under(called=mask.label))
     said = " and ".join(parts)
     return f"{said[0].upper()}{said[1:]}" if said else ""
 

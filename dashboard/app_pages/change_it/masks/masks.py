@@ -12,7 +12,7 @@ from dashboard.models import edits
 from dashboard.models.long_inputs import from_afar, spans
 from dashboard.models.model import mask_edits
 from dashboard.parts.heads import LINK, called, focused, heads_of
-from dashboard.parts.prose import orientation, show_code
+from dashboard.parts.prose import capital, orientation, show_code
 from dashboard.parts.text import passage
 from dashboard.parts.widgets import pick_head
 from dashboard.parts.yardstick import yardstick
@@ -102,8 +102,8 @@ with title:
 def headline() -> str:
     """How good the model is under its own mask, or what another one changes."""
     if str(mask) == model.config.model.mask:
-        return f"Under its {mask.name} mask {yard.state(compared[0])}. And under another?"
-    return yard.change(f"Under the {mask.name} mask", *compared)
+        return f"{capital(mask.under('its'))} {yard.state(compared[0])}. And under another?"
+    return yard.change(capital(mask.under()), *compared)
 
 
 title.title(headline(), anchor=False)

@@ -17,6 +17,7 @@ from dashboard.models.model import Model
 from dashboard.models.on_the_spot import quick_training
 from dashboard.models.on_the_spot.quick_training import Answer, Lesson
 from dashboard.parts import waiting
+from dashboard.parts.prose import capital
 from dashboard.parts.widgets import bound
 from dashboard.view import session, training
 from dashboard.view.link import limits
@@ -177,7 +178,7 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
         else f"the best guess, which does not know the length, has {most:.2f} of the answer right"
     )
     words = (
-        f"Under the {mask.name} mask, {known} of {int(chosen.sum())} answers can be known: {best}. "
+        f"{capital(mask.under())}, {known} of {int(chosen.sum())} answers can be known: {best}. "
         f"The model has {before.mean[chosen].mean():.2f} of it right under its own mask and "
         f"{after.mean[chosen].mean():.2f} under this one"
     )

@@ -37,6 +37,15 @@ def stands_at(world: World, part: str, share: Shown, mask: str = "") -> None:
 
 
 @law(
+    "app_pages/change_it/masks/masks.headline",
+    r"Without a mask the (?P<part>.+) stands at (?P<share>[\d.]+)\. And under another\?",
+)
+def stands_at_without(world: World, part: str, share: Shown) -> None:
+    assert masks.parse(world.sizes.mask).name == "full"
+    stands_at(world, part, share)
+
+
+@law(
     "app_pages/change_it/edits/edits.headline",
     r"With (?P<head>.*head \d+\.\d+.*) removed the (?P<part>.+) (?P<way>falls|rises) from (?P<was>[\d.]+) to "
     r"(?P<now>[\d.]+)\.",
