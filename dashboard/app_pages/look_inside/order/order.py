@@ -155,7 +155,7 @@ def without_terms() -> None:
         st.title("This model has no positional encoding, so there is nothing to take apart or to move.", anchor=False)
         st.info("It knows the order of tokens only from its mask. Choose a model with a positional encoding.")
         return
-    fixed = f"{own} positions cannot be moved: each head {encoding.does}."
+    fixed = f"{own} positions: each head {encoding.does}."
     st.title(displaced.without(yard) if movable else fixed, anchor=False)
     st.info(
         fault

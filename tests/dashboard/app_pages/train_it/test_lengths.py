@@ -18,15 +18,17 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+import transformer.positions
 from dashboard.app_pages.train_it.lengths import figures, measurement, population, race
 from dashboard.models import no_positions
 from dashboard.models.on_the_spot import quick_training
+from tests.kit import strangers
 from tests.kit.pages import ROOT, array, open_page, press, trace
 from tests.kit.pages import figures as drawn
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.intervals import wilson
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.experiments.lengths import Fall, Lengths, Trial
+from transformer.experiments.lengths import Fall, Lengths, Trial, in_order
 from transformer.model import Transformer, build
 from transformer.training.loop import train
 
@@ -219,14 +221,25 @@ class TestPage:
 
     def test_the_race_is_each_training_s_own_course(self, monkeypatch) -> None:
         monkeypatch.setattr(race, "RACE_STEPS", 10)
-        for module in ("transformer.experiments.lengths", "dashboard.app_pages.train_it.lengths.measurement"):
-            monkeypatch.setattr(f"{module}.in_order", lambda: ("learned", "none"))
+        monkeypatch.setattr("transformer.experiments.lengths.in_order", lambda: ("learned", "none"))
         lines = drawn(open_page("lengths", raced="1"))["race"]["data"]
         for positions, line in zip(("learned", "none"), lines, strict=True):
             config = race.racing(positions)
             steps = [s for s in train(build(config), config) if s.accuracy is not None]
             assert array(line["x"]).tolist() == [s.step for s in steps]
             np.testing.assert_allclose(array(line["y"]), [s.accuracy[8:].mean() for s in steps], atol=1e-6)
+
+    def test_an_encoding_of_a_stranger_is_raced_under_its_title_and_looks_like_no_other(self, monkeypatch) -> None:
+        strangers.lend(monkeypatch, transformer.positions.ENCODINGS, *strangers.ENCODINGS[:3])
+        racers = [race.Racer(name, (5,), (0.5,), False) for name in in_order()]
+        assert [each.positions for each in racers][:5] == ["learned", "sinusoidal", "rotary", "alibi", "none"]
+        lines = [
+            figures.Line(race.raced_name(each), np.array([5]), np.array([[0.5]]), measurement.place_of(each.positions))
+            for each in racers
+        ]
+        drawn_lines = figures.race_curves(lines, chance=0.1, last=5).data
+        assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in drawn_lines}) == len(racers) == 8
+        assert {line.name for line in drawn_lines} >= {"relative 0.50", "random 0.50", "half-turned 0.50", "ALiBi 0.50"}
 
     def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self) -> None:
         down, level = Fall(0.2, 0.1), Fall(0.0, 0.1)
