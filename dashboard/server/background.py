@@ -32,6 +32,8 @@ PAUSE, LONGEST_PAUSE = 5.0, 60.0
 pool = Pool(root=runs.ROOT)
 begun, drawn = threading.Event(), threading.Event()
 """Has a page been asked for, and has one been drawn?"""
+over = threading.Event()
+"""Is the server told to end?"""
 busy = Counter[int]()
 """The threads in which a page is drawn for somebody at this moment."""
 
@@ -46,7 +48,8 @@ def start() -> None:
 
 
 def stop() -> None:
-    """End the spares. Trainings that have begun go on."""
+    """End the spares, and what nobody waits for. Trainings that have begun go on."""
+    over.set()
     pool.close()
 
 

@@ -25,7 +25,7 @@ from dashboard.lectures.values import model_of
 from dashboard.models.background import Lane
 from dashboard.models.model import Model
 from dashboard.server import background
-from dashboard.server.streamlit_private import Visit, visiting
+from dashboard.server.streamlit_private import Visit, is_served, visiting
 from dashboard.view import session
 from dashboard.view.pages import OVERVIEW, PAGES, Page
 
@@ -58,7 +58,7 @@ _opened: OrderedDict[Ahead, None] = OrderedDict()
 
 def ahead(page: Page) -> None:
     """Have the next pages of the lecture opened that is followed on this page; none where it is left or explored."""
-    if background.torch() is None:
+    if background.torch() is None or not is_served():
         return
     step = lecture.followed(page)
     key = st.session_state.setdefault("prepares", uuid4().hex)
@@ -120,7 +120,7 @@ def _may(page: Ahead) -> bool:
     """Wait until no page is drawn for somebody. Returns whether anybody still comes to this one."""
     while True:
         with _lock:
-            wanted = any(page in pages for _, pages in _now())
+            wanted = not background.over.is_set() and any(page in pages for _, pages in _now())
         if not wanted or not background.busy:
             return wanted
         time.sleep(PAUSE)

@@ -111,6 +111,7 @@ def test_a_step_wants_the_two_after_it_and_none_where_the_lecture_is_explored_or
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(preparing, "is_served", lambda: True)
     monkeypatch.setattr(preparing, "want", lambda key, pages, visit: told.append(tuple(each.query for each in pages)))
     steps = lectures().files["masks"].steps
     open_page(steps[1].page, **steps[1].view.to_query(), lecture="masks", lecture_step="2")
