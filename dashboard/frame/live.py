@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.components.arrival import bring
+from dashboard.components.payload import pack
 from dashboard.components.presses import counted_button
+from dashboard.components.registration import renderer
 from dashboard.frame import live_pictures, training_panel
 from dashboard.lectures.shelf import lectures
 from dashboard.models import menu
@@ -51,8 +52,17 @@ def panel() -> None:
             redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
         return
     with st.container(border=True, key="training"):
-        bring(f"{run.name} {st.session_state.get('watched_since')}", "training", growing=run.state.live)
+        _bring(f"{run.name} {st.session_state.get('watched_since')}", growing=run.state.live)
         redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run))
+
+
+def _bring(what: str, *, growing: bool) -> None:
+    """Scroll to the panel, once for each name of `what` is in it, wherever the reader was when a key or click began it.
+
+    That is below a lecture's words, and for as long as the panel is `growing`, or until the reader scrolls.
+    """
+    mount = renderer("arrival", html='<div class="al-arrival" aria-hidden="true"></div>', isolate_styles=False)
+    mount(key="arrival-training", data=pack({"what": what, "key": "training", "growing": growing}, b""))
 
 
 @dataclass(frozen=True)

@@ -218,6 +218,7 @@ IN_TIME = {
     "dashboard/server/test_news.py": "a look at looks, again and again",
     "house/test_deploy.py": "a buffer holds a step of a room for longer than anything else does",
     "house/test_processes.py": "a pause is at least so long",
+    "browser/lectures/test_lectures.py": "keys that come as fast as hands are, or a little slower",
     "browser/look_inside/test_steps.py": "keys that come faster than a page is drawn",
     "browser/train_it/test_live_training.py": "and here",
     "browser/train_it/test_news.py": "a page is left alone while nothing is new",

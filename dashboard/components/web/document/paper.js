@@ -4,7 +4,7 @@
 import { fromBase64 } from '../kit/base64.js';
 import { unpack } from '../kit/payload.js';
 import { element } from '../prediction/element.js';
-import { KINDS } from '../prediction/prediction.js';
+import { KINDS } from '../prediction/kinds.js';
 import { Reader } from './reader.js';
 
 const PATIENCE = 15000; // ms in which all of a document is drawn

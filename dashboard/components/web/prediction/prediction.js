@@ -3,13 +3,10 @@
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
-import { Bars } from '../../attention-lab.shared/prediction/bars.js';
-import { Cells } from '../../attention-lab.shared/prediction/cells.js';
 import { element } from '../../attention-lab.shared/prediction/element.js';
-import { Choice, Amount, Words } from '../../attention-lab.shared/prediction/fields.js';
+import { KINDS } from '../../attention-lab.shared/prediction/kinds.js';
 import { here, predictions, sent } from '../../attention-lab.shared/prediction/memory.js';
 
-export const KINDS = { choice: Choice, number: Amount, bars: Bars, cells: Cells, words: Words };
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
 const SENT = 'attention-lab-sent'; // its answer: that it is counted, or a sentence why not
 const SHOWN = 'attention-lab-shown'; // what is told to a lecture's strip (podium.js): the verdict, and whether to go on

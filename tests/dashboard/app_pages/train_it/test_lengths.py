@@ -18,7 +18,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-import transformer.positions
 from dashboard.app_pages.train_it.lengths import figures, measurement, population, race
 from dashboard.models import no_positions
 from dashboard.models.on_the_spot import quick_training
