@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from transformer import masks
 from transformer.foundation.checks import ConfigError, check_types, require, within
 from transformer.foundation.foreign import quoted, shortened
+from transformer.foundation.registry import Registry
 from transformer.norms import NORMS, Norm
 from transformer.positions import ENCODINGS, Described, described
 
@@ -68,6 +69,12 @@ class TaskConfig:
             )
 
 
+def _require_named(field: str, name: str, registry: Registry[Any]) -> None:
+    """Raises ConfigError with the menu where there is no plug-in of that name; folders are read for that alone."""
+    if name not in registry:
+        raise ConfigError(f"{field} must be one of {', '.join(registry.names())}, not {quoted(name)}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The model's shape, in the field's usual names. Raises ConfigError for what cannot be built."""
@@ -120,10 +127,7 @@ class ModelConfig:
             self.recurrent or self.d_model % self.n_heads == 0,
             f"d_model ({self.d_model}) must be divisible by n_heads ({self.n_heads})",
         )
-        require(
-            self.positions in ENCODINGS,
-            f"positions must be one of {', '.join(ENCODINGS.names())}, not {quoted(self.positions)}",
-        )
+        _require_named("positions", self.positions, ENCODINGS)
         if not self.recurrent and (paired := self.encoding.pairs):
             width = self.d_model if paired == "d_model" else self.d_head
             name = "d_model" if paired == "d_model" else "d_model / n_heads"
@@ -132,10 +136,7 @@ class ModelConfig:
                 f"{self.encoding.title} {self.encoding.pairing}, so {name} must be even, not {width}",
             )
         require(self.norm in ("pre", "post", "none"), f"norm must be pre, post or none, not {quoted(self.norm)}")
-        require(
-            self.norm_kind in NORMS,
-            f"norm_kind must be one of {', '.join(NORMS.names())}, not {quoted(self.norm_kind)}",
-        )
+        _require_named("norm_kind", self.norm_kind, NORMS)
         require(0 <= self.dropout < 1, f"dropout must be at least 0 and less than 1, not {self.dropout:g}")
         within("query_key_gain", self.query_key_gain, 0, 100)
         require(

@@ -37,6 +37,7 @@ class Registry(Generic[T]):
     ) -> None:
         self._base, self.package, self.folder, self._fault = base, package, folder, fault
         self._found: dict[str, type[T]] = {}
+        self._named: set[object] = set()
 
     @property
     def base(self) -> type[T]:
@@ -49,8 +50,10 @@ class Registry(Generic[T]):
         return tuple(sorted(self._modules()))
 
     def __contains__(self, name: object) -> bool:
-        """Is there one of this name? Nothing is imported for it."""
-        return name in self._modules()
+        """Is there one of this name? Nothing is imported for it, and the folder is read until the name was found."""
+        if name not in self._named:
+            self._named |= self._modules().keys()
+        return name in self._named
 
     def _modules(self) -> dict[str, str]:
         """The module of each plug-in, by name."""

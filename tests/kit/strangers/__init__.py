@@ -27,6 +27,7 @@ def lend(monkeypatch: pytest.MonkeyPatch, registry: Registry[Any], *names: str) 
 
     monkeypatch.setattr(registry, "_modules", and_these)
     monkeypatch.setattr(registry, "_found", dict(registry._found))
+    monkeypatch.setattr(registry, "_named", set())
 
 
 @contextmanager
