@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from dashboard.components.documents.bundle import WEB
 from dashboard.frame.style import style
 from dashboard.server.plotly_js import TRACES
-from dashboard.server.streamlit_private import PAGE, SIDEBAR
+from dashboard.server.streamlit_private import BUTTONS, PAGE, SIDEBAR
 from tests.browser.conftest import SCREEN
 from tests.kit.driving import PATIENCE, dashboard, listen
 from tests.kit.streamlit_insides.other_streamlit import RENAMED, environment, rename_in_page
@@ -34,13 +34,14 @@ PLACES = (
     "machine?box=none",
     "bottleneck",
     "check",
+    "film?run=reverse",
 )
 """Pages on which together every selector has something to find."""
 SELECTORS = [
     selector.strip().replace(":hover", "")
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"</?style>", "", style(1)))
     for selector in re.split(r",\s+", rule)
-] + [PAGE, *SIDEBAR]
+] + [PAGE, *SIDEBAR, *BUTTONS]
 """Of frame/style.css, and of the steps of a lecture."""
 WANTED = {*SELECTORS, ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"}
 """And of components/web/kit/streamlit_private.js: what st.html drew, and that a rerun is under way."""

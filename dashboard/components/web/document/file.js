@@ -13,7 +13,7 @@ const KEYS = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 };
 const TYPING = 'input, textarea, select, [role=slider], [role=application]';
 const at = (id) => document.getElementById(id);
 const reader = new Reader(at('document'), STYLES, { within: '#document' });
-const paper = new Paper(at('paper'), STYLES);
+let paper = null; // of a lecture; a single page is printed as it stands
 let written = null; // once all is on paper
 let documents = [];
 let present = -1;
@@ -35,13 +35,16 @@ async function begin() {
     go(present + by);
   });
   document.addEventListener('attention-lab-shown', tell); // a question was answered, or is asked again
-  document.addEventListener('keydown', (event) => event.key.toLowerCase() === 'p' && (event.ctrlKey || event.metaKey) && !paper.isWhole && print(event));
+  document.addEventListener('keydown', (event) => event.key.toLowerCase() === 'p' && (event.ctrlKey || event.metaKey) && print(event));
+  addEventListener('beforeprint', () => (at('terms').open = true));
   at('print').addEventListener('click', print);
   go(asked());
-  written = paper.draw(documents).finally(loaded);
+  if (documents.length > 1 || documents[0].question) paper = new Paper(at('paper'), STYLES);
+  else at('paper').remove();
+  written = Promise.resolve(paper?.draw(documents)).finally(loaded);
 }
 
-/** Print all steps, once they are drawn. */
+/** Print all, once it is drawn. */
 async function print(event) {
   event.preventDefault();
   at('print').disabled = true;

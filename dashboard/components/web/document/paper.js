@@ -9,7 +9,7 @@ import { Reader } from './reader.js';
 
 const PATIENCE = 15000; // ms in which all of a document is drawn
 const EMPTY = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=';
-const PRESSED = 'button:not(:has(canvas)), select, input[type=range], .takeaway, .modebar-container'; // what nobody presses on paper
+const PRESSED = 'button:not(:has(canvas)), select, input[type=range], .takeaway, .modebar-container, .al-origin'; // what nobody presses on paper
 
 /**
  * Keep the page from being taken for loaded, until what this returns is called: a browser that prints a page as soon as it
@@ -25,7 +25,7 @@ export function holdLoading() {
 
 export class Paper {
   constructor(host, styles) {
-    Object.assign(this, { host, styles, isWhole: false });
+    Object.assign(this, { host, styles });
   }
 
   /** Draw all documents, one after the other. */
@@ -50,7 +50,6 @@ export class Paper {
     }
     const words = terms(documents.flatMap((each) => each.terms ?? []));
     if (words) this.host.append(words);
-    this.isWhole = true;
     this.host.dataset.whole = '';
   }
 
