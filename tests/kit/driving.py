@@ -67,7 +67,7 @@ PAGES = {
     "Gallery of mistakes": 6,
     "Exercises": 0,
     "The bottleneck": 4,
-    "It reads": 6,
+    "It reads": 7,
     "Bring in a model": 0,
     "Its layers": 0,
     "Change its attention": 0,
