@@ -64,7 +64,7 @@ class PositionalEncoding(Described, nn.Module):
         """Can tokens be told that they stand elsewhere?"""
         return type(self).at is not PositionalEncoding.at
 
-    def laid_out(self, places: Int[Tensor, "position"], **tables: Tensor) -> PositionalEncoding:
+    def laid_out(self, places: Int[Tensor, "position"], /, **tables: Tensor) -> PositionalEncoding:
         """Another of this kind with these tables, a row a token; none of its weights are drawn, nor its own changed."""
         other = type(self).__new__(type(self))
         PositionalEncoding.__init__(other, n_ctx=len(places), d_model=self.d_model, n_heads=self.n_heads)

@@ -193,29 +193,40 @@ def _positions(model: Model, found: tuple[Entry, ...]) -> str:
     if not tables:
         return f"The {plain(encoding.title)} positions keep no tensor: they are computed in each pass."
     moved = None if model.run is None else movements(model)
-    said = [
-        _kept(model, encoding.title, [entry for entry in tables if entry.kind == kind], moved)
-        for kind in ("parameter", "buffer")
-        if any(entry.kind == kind for entry in tables)
-    ]
-    return " ".join(said)
+    kinds = [[entry for entry in tables if entry.kind == kind] for kind in ("parameter", "buffer")]
+    return " ".join(_kept(model, each, len(each) == len(tables), moved) for each in kinds if each)
 
 
-def _kept(model: Model, title: str, tables: list[Entry], moved: dict[str, Movement] | None) -> str:
-    """Whether training moves these tensors of an encoding, all parameters or all buffers, and how far they are."""
+def _kept(model: Model, tables: list[Entry], whole: bool, moved: dict[str, Movement] | None) -> str:
+    """Whether training moves these tensors of an encoding, all parameters or all buffers, and how far they are.
+
+    They are the `whole` of what it keeps, or only a part.
+    """
+    title, several = plain(model.config.model.encoding.title), len(tables) > 1
     kind, named = tables[0].kind, listed([f"`{entry.name}`" for entry in tables])
-    does = "training can move them" if kind == "parameter" else "no training moves them"
-    said = f"The {plain(title)} positions are {f'{kind}s' if len(tables) > 1 else f'a {kind}'}, {named}: {does}."
+    noun, they = f"{kind}s" if several else f"a {kind}", "them" if whole or several else "it"
+    does = f"training can move {they}" if kind == "parameter" else f"no training moves {they}"
+    subject = f"The {title} positions are {noun}, {named}"
+    if not whole:
+        subject = f"Of the {title} positions {named} {'are' if several else 'is'} {noun}"
+    said = f"{subject}: {does}."
     if moved is None:
         return f"{said} Here they were written by hand." if kind == "parameter" else said
     if kind == "buffer":
         most = max(moved[entry.name].distance for entry in tables)
-        return f"{said} They have moved by {'exactly 0' if most == 0 else tiny(most)}."
-    first = moved[tables[0].name]
-    began = not math.isnan(first.relative)
-    by = f"{first.relative:.3f} of their initial length" if began else f"{first.distance:.3f} from 0, where they began"
-    whose = "they have" if len(tables) == 1 else f"`{tables[0].name}` has"
-    return f"{said} At step {model.step} {whose} moved by {by}."
+        have = "They have" if whole or several else "It has"
+        return f"{said} {have} moved by {'exactly 0' if most == 0 else tiny(most)}."
+    if whole and not several:
+        return f"{said} At step {model.step} they have moved by {_distance(moved[tables[0].name], 'their', 'they')}."
+    ways = listed([f"`{entry.name}` by {_distance(moved[entry.name], 'its', 'it')}" for entry in tables])
+    return f"{said} At step {model.step} training has moved {ways}."
+
+
+def _distance(moved: Movement, whose: str, who: str) -> str:
+    """How far a tensor has moved, as a share of its initial length where it had one."""
+    if math.isnan(moved.relative):
+        return f"{moved.distance:.3f} from 0, where {who} began"
+    return f"{moved.relative:.3f} of {whose} initial length"
 
 
 @cached(64)
