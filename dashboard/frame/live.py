@@ -100,7 +100,7 @@ def _watch(name: str) -> None:
     state, metrics = run.state, run.metrics()
     longest = _longest() if own else None
     if own:
-        deadlines.set(run, st.session_state.watched_since, longest)
+        deadlines.set(run, st.session_state.get("watched_since", time.monotonic()), longest)
     cut = own and deadlines.seconds_of_cut(run)
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, and give the sidebar its Train button back.

@@ -218,15 +218,15 @@ def test_where_a_key_has_changed_the_page_one_explores_returns_and_leaves_and_b_
 ) -> None:
     when_ready(page, f"{address}/heads?run=reverse&query=9&lecture=attention&lecture_step=4")
     page.keyboard.press("ArrowRight")  # the next step stands on another page
-    expect(page).to_have_url(query(operation="keys", lecture_step="5"), timeout=PATIENCE)
+    expect(page).to_have_url(query(operation="dot", lecture_step="5"), timeout=PATIENCE)
     control = page.locator(".st-key-control-head")
     page.get_by_role("button", name="Explore from here").click()
     expect(control).to_be_visible(timeout=PATIENCE)
     expect(page).to_have_url(query(exploring="1"), timeout=PATIENCE)
     page.keyboard.press("f")
-    expect(page).to_have_url(query(operation="dot"), timeout=PATIENCE)
+    expect(page).to_have_url(query(operation="scale"), timeout=PATIENCE)
     page.keyboard.press("r")
-    expect(page).to_have_url(query(operation="keys"), timeout=PATIENCE)
+    expect(page).to_have_url(query(operation="dot"), timeout=PATIENCE)
     expect(control).to_be_hidden(timeout=PATIENCE)
     explore = page.get_by_role("button", name="Explore from here")
     expect(explore).to_be_visible()

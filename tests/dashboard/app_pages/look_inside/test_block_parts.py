@@ -115,7 +115,7 @@ def test_units_that_fire_here_and_how_often_are_told(run, block, place, sequence
     title = app.title[0].value
     assert title.startswith(f"{(here > 0).sum()} of {len(here)} hidden units fire at ")
     dead = f"{firing.never} never fire{'s' * (firing.never == 1)} in {firing.positions:,} positions."
-    assert title.endswith(dead if firing.never else "every unit fires somewhere.")
+    assert title.endswith(dead if firing.never else f"every unit fires somewhere in {firing.positions:,} positions.")
     assert f"here {(here > 0).sum()} do, and {(here == 0).sum()} are 0" in words(app)
     assert f"over {firing.positions:,} positions of {sequences} " in words(app)
     assert f"Unit {order[0]} is the strongest here, with {here[order[0]]:.2f}." in words(app)
