@@ -320,12 +320,15 @@ def test_each_address_before_the_proxy_counts_for_itself(browser: Browser) -> No
     somebody, other = anew(browser, **guest.cookies), anew(browser, **guest.cookies)
     somebody.source, other.source = "127.0.0.2", "127.0.0.3"
     found = []
-    for number, letter in enumerate(LETTERS[:22]):
+    for number, letter in enumerate(LETTERS):
         with somebody.asking(
             "GET", f"/lab/room/222{letter}/address", None, X_Forwarded_For=f"198.51.100.{number}"
         ) as answer:
             found.append(answer.status)
-    assert found == [404] * 21 + [429]
+        if found[-1] != 404:
+            break
+    assert found[:20] == [404] * 20
+    assert found[-1] == 429, "so slow a machine forgives a code while the next are tried"
     assert other.ask("GET", "/lab/room/3333/address")[0] == 404
 
 
