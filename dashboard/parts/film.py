@@ -11,7 +11,7 @@ import numpy as np
 from dashboard.components.film import Moment, Reel, Track
 from dashboard.figures.loss import loss_axes
 from dashboard.parts.heads import alignment_sentence
-from dashboard.parts.prose import called
+from dashboard.parts.prose import head_label
 from dashboard.parts.text import course
 from transformer.analysis.accuracy import ceilings, windows
 from transformer.analysis.accuracy.best_guess import TIE
@@ -122,7 +122,7 @@ def of_training(
 
 def of(config: RunConfig, head: Head) -> str:
     """What a head is called within its model."""
-    return called(head, several=config.model.architecture == "encoder-decoder")
+    return head_label(head, config.model)
 
 
 def _capital(text: str) -> str:

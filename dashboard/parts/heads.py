@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.components.head_grid import HeadGrid, heads_of, panels_of
 from dashboard.components.origin import Maker
 from dashboard.models.model import Model
-from dashboard.parts import prose
+from dashboard.parts.prose import head_label
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
@@ -84,7 +84,7 @@ def working_sentence(model: Model, head: Head, survey: Survey) -> str:
     if not model.task.points and head.site.endswith("self_attention"):
         return habit_sentence(head, survey)
     if not model.task.points:
-        return f"This task expects no particular key of {called(model, head)}."
+        return f"This task expects no particular key of {head_label(head, model.config.model)}."
     if not model.config.model.recurrent:
         return share_sentence(model, head, survey)
     return alignment_sentence(survey.patterns[head.site][head.index], model.task.expected_keys(model.task.example))
@@ -95,19 +95,14 @@ def share_sentence(model: Model, head: Head, survey: Survey) -> str:
     """What a head does about the task, and at how many outputs."""
     share = survey.expected_share.get(head)
     if share is None:
-        return f"This task expects no particular key of {called(model, head)}."
+        return f"This task expects no particular key of {head_label(head, model.config.model)}."
     if math.isnan(share):
-        return f"Under this mask {called(model, head)} never sees the token it should output."
-    only, name = "" if share >= 0.5 else "only ", called(model, head)
+        return f"Under this mask {head_label(head, model.config.model)} never sees the token it should output."
+    only, name = "" if share >= 0.5 else "only ", head_label(head, model.config.model)
     return (
         f"{name[0].upper()}{name[1:]} puts {only}{share:.2f} of its attention on the token it should output"
         f"{at_outputs(model)}."
     )
-
-
-def called(model: Model, head: Head) -> str:
-    """A head's name within its model: "head 0.1"; of an encoder-decoder, where three share that, with its kind."""
-    return prose.called(head, several=model.config.model.architecture == "encoder-decoder")
 
 
 def at_outputs(model: Model) -> str:

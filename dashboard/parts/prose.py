@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from transformer.analysis.findings import Head
+from transformer.config import ModelConfig
 from transformer.norms import Norm
 from transformer.positions import described
 
@@ -90,9 +91,9 @@ def sentence(text: str) -> str:
     return f"{first}."
 
 
-def called(head: Head, *, several: bool) -> str:
-    """A head in a sentence: "head 1.3"; with its kind where `several` kinds of attention have a head of that name."""
-    return f"head {head.short}" + (f" ({head.kind})" if several else "")
+def head_label(head: Head, config: ModelConfig) -> str:
+    """A head in a sentence: "head 1.3"; in an encoder-decoder, where three share that name, with its kind."""
+    return f"head {head.short}" + (f" ({head.kind})" if config.architecture == "encoder-decoder" else "")
 
 
 SHORT = {"encoder self-attention": "enc ", "decoder self-attention": "dec ", "cross-attention": "cross "}

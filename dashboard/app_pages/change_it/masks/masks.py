@@ -11,8 +11,8 @@ from dashboard.figures import patterns
 from dashboard.models import edits
 from dashboard.models.long_inputs import from_afar, spans
 from dashboard.models.model import mask_edits
-from dashboard.parts.heads import LINK, called, focused, heads_of
-from dashboard.parts.prose import capital, orientation, show_code
+from dashboard.parts.heads import LINK, focused, heads_of
+from dashboard.parts.prose import capital, head_label, orientation, show_code
 from dashboard.parts.text import passage
 from dashboard.parts.widgets import pick_head
 from dashboard.parts.yardstick import yardstick
@@ -61,7 +61,12 @@ with left:
         spans=spans(scored),
         link=LINK,
     )
-    plot(figure, key="before-scores", alt=f"Scores of {called(model, head)} under the model's own mask.", height=height)
+    plot(
+        figure,
+        key="before-scores",
+        alt=f"Scores of {head_label(head, model.config.model)} under the model's own mask.",
+        height=height,
+    )
     st.caption(f"{orientation()} Grey and hatched: the mask forbids this key. That is not the same as a score of zero.")
 with middle:
     st.markdown("**The mask**: drag to paint or wipe")
@@ -77,7 +82,12 @@ with right:
         spans=spans(seen),
         link=LINK,
     )
-    plot(figure, key="after-pattern", alt=f"Pattern of {called(model, head)} under this mask.", height=height)
+    plot(
+        figure,
+        key="after-pattern",
+        alt=f"Pattern of {head_label(head, model.config.model)} under this mask.",
+        height=height,
+    )
     st.caption(
         f"**{mask.label}**: {mask.description}. The model's own mask is **{model.config.model.mask_label}**."
         + (f" The input is padded to length {task.length}." if pad else "")

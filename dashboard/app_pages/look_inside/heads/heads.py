@@ -13,8 +13,8 @@ from dashboard.frame import other_models
 from dashboard.models import background
 from dashboard.models.model import Model
 from dashboard.parts.head_focus import of_head
-from dashboard.parts.heads import alignment_sentence, called, focused, grid, heads_of, working_sentence
-from dashboard.parts.prose import orientation, plain, show_code
+from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
+from dashboard.parts.prose import head_label, orientation, plain, show_code
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from dashboard.view.pages import PAGES
@@ -219,7 +219,7 @@ def explained(model: Model, head: Head, shown: str) -> None:
     if not recurrent:
         st.page_link(
             PAGES["inside"].script,
-            label=f"Open it up: inside {called(model, head)}",
+            label=f"Open it up: inside {head_label(head, model.config.model)}",
             icon=":material/biotech:",
         )
     answer = " Outlined: where the answer stands." if model.task.points else ""

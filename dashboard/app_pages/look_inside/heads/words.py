@@ -10,7 +10,8 @@ import numpy as np
 from dashboard.figures.kit.numbers import interval, share_text
 from dashboard.models.model import Model
 from dashboard.parts import claims
-from dashboard.parts.heads import DOES, at_outputs, called
+from dashboard.parts.heads import DOES, at_outputs
+from dashboard.parts.prose import head_label
 from transformer.analysis.findings import Head, Survey
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
@@ -30,7 +31,9 @@ def headline(model: Model, survey: Survey) -> str:
     share = survey.expected_share[head]
     if math.isnan(share):
         return "Under this mask no head ever sees the token it should output."
-    return claims.looks(called(model, head).removeprefix("head "), share, "the answer", at_outputs(model))
+    return claims.looks(
+        head_label(head, model.config.model).removeprefix("head "), share, "the answer", at_outputs(model)
+    )
 
 
 @claim

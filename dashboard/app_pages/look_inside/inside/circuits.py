@@ -12,8 +12,7 @@ from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.components.plot import coloured, plot
 from dashboard.models import passages
 from dashboard.models.model import Model
-from dashboard.parts.heads import called
-from dashboard.parts.prose import capital
+from dashboard.parts.prose import capital, head_label
 from dashboard.parts.widgets import told
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
@@ -32,7 +31,7 @@ NO_POSITIONS = {
 
 def circuits(model: Model, sample: Sample, head: Head) -> None:
     """What the head looks for and what it says of what it finds, whatever is read."""
-    st.header(f"The circuits of {called(model, head)}, the same for every input", anchor=False)
+    st.header(f"The circuits of {head_label(head, model.config.model)}, the same for every input", anchor=False)
     with told():
         _three(model, sample, head)
 
