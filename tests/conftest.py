@@ -57,6 +57,11 @@ def _jaxtyped_where_there_are_shapes(fn: Any = None, **options: Any) -> Any:
     return called
 
 
+# Before anything imports transformer: a conftest below that does is read before pytest is configured, where its folder
+# is asked for by name. An int is welcome where a float is asked for (PEP 484).
+jaxtyping.jaxtyped = _jaxtyped_where_there_are_shapes
+jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
 pytest.register_assert_rewrite("tests.kit")
 from tests.kit.numbers.numerical import is_numerical  # noqa: E402  # rewritten
 from tests.kit.runner import failures  # noqa: E402
@@ -72,17 +77,14 @@ def pytest_configure(config: pytest.Config) -> None:
     failures.pytest_configure(config)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return
-    _check_all_shapes()
+    _import_transformer()
     _do_once_what_each_test_would_do()
 
 
-def _check_all_shapes() -> None:
-    """Before anything imports transformer. An int is welcome where a float is asked for (PEP 484)."""
-    jaxtyping.jaxtyped = _jaxtyped_where_there_are_shapes
-    jaxtyping.install_import_hook("transformer", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+def _import_transformer() -> None:
+    """All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time."""
     import transformer
 
-    # All of it at once: the hook parses what it checks, and Python 3.11 may fail to parse in two threads at a time.
     for module in pkgutil.walk_packages(transformer.__path__, "transformer."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
@@ -153,10 +155,7 @@ def _checked_shapes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """Every shape by night; by day the first of each function, under the library's own tests."""
     by_day = "not nightly" in request.config.option.markexpr or request.config.option.markexpr == "numerical"
     inside = request.path.is_relative_to(TESTS / "transformer")
-    # Claims are judged on a hundred models by functions that have tests of their own. In a process that had run other
-    # tests before, jaxtyping refused batches there that pass alone: why is not known yet.
-    judges = request.path.name == "test_every_claim.py"
-    monkeypatch.setitem(_shapes, "checked", (inside or not by_day) and not judges)
+    monkeypatch.setitem(_shapes, "checked", inside or not by_day)
     monkeypatch.setitem(_shapes, "once", set() if by_day else None)
 
 

@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.kit.driving import PAGES, SCRIPTS, wait_until_painted
 from tests.kit.takeaway import DC, DIGEST, FORMATS, NAMES, RUN, STEP, TOKENS, WEIGHTS, pixels, save
+from tests.kit.waiting import wait_for
 from transformer import checkpoints, observe
 
 HEAD = f"run={RUN}&head=decoder.0.self_attention.2"
@@ -264,6 +265,35 @@ def test_the_menu_is_there_for_the_keyboard(common: Page):
         expect(menu).to_be_hidden()
         expect(button).to_be_focused()
         expect(button).to_have_attribute("aria-expanded", "false")
+
+
+BESIDE = """menu => {
+  const list = menu.parentElement, button = list.previousElementSibling;
+  const [there, here] = [list, button].map((each) => each.getBoundingClientRect());
+  return { button: here.top, apart: Math.round(there.top - here.bottom) };
+}"""
+
+
+def test_the_menu_stays_at_its_button_while_the_page_moves_and_closes_without_it(common: Page, address: str):
+    """A page that still arrives moves below a menu that was opened in the meantime."""
+    common.goto(f"{address}/heads?{HEAD}")
+    wait_until_painted(common, PAGES["Attention heads"])
+    place, main = common.locator(".st-key-head-pattern"), common.get_by_test_id("stMain")
+    button, menu = place.get_by_role("button", name="Save head-pattern"), place.get_by_role("menu")
+    button.focus()
+    common.keyboard.press("Enter")
+    expect(menu).to_be_visible()
+    for by in (30, -20):
+        before = menu.evaluate(BESIDE)
+        main.evaluate("(main, by) => main.scrollBy(0, by)", by)
+        after = wait_for(
+            "the page has moved", lambda: menu.evaluate(BESIDE), lambda at, y=before["button"]: at["button"] != y
+        )
+        assert after["apart"] == before["apart"] == 4
+        expect(menu).to_be_visible()
+    main.evaluate("main => main.scrollBy(0, 5000)")
+    expect(button).not_to_be_in_viewport()
+    expect(menu).to_be_hidden()
 
 
 @pytest.mark.usefixtures("taken")

@@ -254,7 +254,8 @@ class World:
         before = np.flatnonzero(answers)[:-1] + 1  # where the token is read that was said just before
         reads = task.has_source or not answers.all()
         for place in before.tolist() if reads else []:
-            said = self.through(replace(batch, tokens=tokens[:, :place])).said
+            begun = (each[:, :place] for each in (tokens, batch.targets, batch.is_answer, batch.is_target))
+            said = self.through(Batch(*begun, batch.source)).said
             tokens[0, place] = said[0, place - 1]
         batch = replace(batch, tokens=tokens)
         return batch, self.through(batch)

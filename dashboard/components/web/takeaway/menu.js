@@ -124,16 +124,32 @@ function build(button, figure) {
   return list;
 }
 
-/** Under the button, or above it where there is no room below, wholly within the window. */
+/** Show the menu beside its button, and keep it there while the page moves; without its button in the window it closes. */
 function open(list, button) {
   if (list.matches(':popover-open')) return list.hidePopover();
   list.querySelector('p').textContent = '';
   list.showPopover();
+  place(list, button);
+  list.querySelector('[role=menuitem]').focus();
+  const closed = new AbortController();
+  const { signal } = closed;
+  const follow = ({ target }) => {
+    if (!list.isConnected) return closed.abort();
+    if (target instanceof Node && list.contains(target)) return; // its own scrolling, in a low window
+    const { top, bottom } = button.getBoundingClientRect();
+    if (bottom > 0 && top < window.innerHeight) place(list, button);
+    else list.hidePopover();
+  };
+  list.addEventListener('beforetoggle', () => closed.abort(), { signal });
+  window.addEventListener('scroll', follow, { capture: true, signal });
+  window.addEventListener('resize', follow, { signal });
+}
+
+/** Under the button, or above it where there is no room below, wholly within the window. */
+function place(list, button) {
   const at = button.getBoundingClientRect();
   const { offsetWidth, offsetHeight } = list;
   const below = at.bottom + 4 + offsetHeight <= window.innerHeight;
   list.style.left = `${Math.max(4, Math.min(at.right, window.innerWidth - 4) - offsetWidth)}px`;
   list.style.top = `${Math.max(4, below ? at.bottom + 4 : at.top - 4 - offsetHeight)}px`;
-  list.querySelector('[role=menuitem]').focus();
-  window.addEventListener('scroll', () => list.isConnected && list.hidePopover(), { once: true, capture: true });
 }
