@@ -47,6 +47,9 @@ TRAINING = TrainingConfig(seed=0, device="cpu", solved_at=1.0, evaluate_every=10
 
 SHIPPED = {
     "reverse": RunConfig(training=TRAINING),
+    "reverse-any": RunConfig(
+        task=TaskConfig(min_length=1), training=replace(TRAINING, learning_rate=2e-3, batch_size=128)
+    ),
     "reverse-sinusoidal": RunConfig(model=ModelConfig(positions="sinusoidal"), training=TRAINING),
     "reverse-aligned": RunConfig(task=TaskConfig(task="reverse-aligned"), training=TRAINING),
     "reverse-aligned-causal": RunConfig(
