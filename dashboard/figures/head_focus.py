@@ -105,11 +105,13 @@ def head_figure(
     locked: int | None = None,
     by_row: bool = False,
     side: int = SIDE,
+    with_arcs: bool = True,
     link: str | None = None,
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """The `views` of one head: the first large, its arcs beside it, and below it the others and the `whole`.
 
+    Its arcs are left out where the page draws them elsewhere.
     `locked` is the query, from 0, that is framed and whose arcs stand out. With `by_row` each row of a scale from 0
     ends at its own greatest value. The pattern is `side` pixels wide where there is room; `layout.meta.panels` says
     where everything stands, in pixels, for several widths (web/plot/places.js), and `layout.meta.head` what can be
@@ -125,8 +127,8 @@ def head_figure(
     panels = [_matrix(subject, view, number, row, by_row, step, palette) for number, view in enumerate(views, start=1)]
     if whole is not None:
         panels.append(_map(subject, whole, len(panels) + 1, palette))
-    arcs = _arcs(subject, views[0].values, len(panels) + 1, step, row, palette)
-    parts = [*panels, arcs]
+    arcs = _arcs(subject, views[0].values, len(panels) + 1, step, row, palette) if with_arcs else None
+    parts = [*panels, *([] if arcs is None else [arcs])]
     places = _places(panels, arcs, side)
     return go.Figure(
         [trace for part in parts for trace in part.traces],
@@ -148,7 +150,7 @@ def head_figure(
                     "number": subject.number,
                     "says": subject.says,
                     "locked": locked,
-                    "arcs": {"axes": list(arcs.axes), "names": arcs.left},
+                    "arcs": None if arcs is None else {"axes": list(arcs.axes), "names": arcs.left},
                 },
             },
         },
@@ -345,7 +347,7 @@ def _around(box: Sequence[float], n: str, palette: Palette) -> dict[str, Any]:
 # Places. They are given in pixels: what share of a figure they are depends on how wide the browser makes it.
 
 
-def _places(panels: list[_Part], arcs: _Part, side: int) -> list[dict[str, Any]]:
+def _places(panels: list[_Part], arcs: _Part | None, side: int) -> list[dict[str, Any]]:
     """Where everything stands for several widths, the best first: what fits first is taken, or else the last.
 
     Each is {least, height, axes, bars, pattern}: the width it needs, its height, from where to where its axes go, where
@@ -353,10 +355,10 @@ def _places(panels: list[_Part], arcs: _Part, side: int) -> list[dict[str, Any]]
     What counts from the right edge is negative, or zero.
     """
     sides = [round(share * side) for share in (1, 0.9, 0.8)]
-    return [_arranged(panels, arcs, each, beside) for beside in (True, False) for each in sides]
+    return [_arranged(panels, arcs, each, beside) for beside in (True, False)[: 1 + bool(arcs)] for each in sides]
 
 
-def _arranged(panels: list[_Part], arcs: _Part, side: int, beside: bool) -> dict[str, Any]:
+def _arranged(panels: list[_Part], arcs: _Part | None, side: int, beside: bool) -> dict[str, Any]:
     """The arcs beside the pattern or below it, the other panels below, two in a line or each in its own."""
     axes: dict[str, list[float]] = {}
     bars: dict[str, list[float]] = {}
@@ -375,14 +377,16 @@ def _arranged(panels: list[_Part], arcs: _Part, side: int, beside: bool) -> dict
     pattern, *others = panels
     right, bottom = put(pattern, 0, 0, side)
     ends = [right + GAP / 2, bottom]
-    across, down, _ = arcs.axes
-    if beside:
-        axes |= {across: [right + GAP + arcs.left, -arcs.left], down: axes[list(pattern.axes)[1]]}
-        least = right + GAP + 2 * arcs.left + ARCS
-    else:
-        top = bottom + EDGE
-        axes |= {across: [arcs.left, -arcs.left], down: [top, top + side]}
-        least, bottom = right + EDGE, top + side + HEADING
+    least = right + EDGE
+    if arcs is not None:
+        across, down, _ = arcs.axes
+        if beside:
+            axes |= {across: [right + GAP + arcs.left, -arcs.left], down: axes[list(pattern.axes)[1]]}
+            least = right + GAP + 2 * arcs.left + ARCS
+        else:
+            top = bottom + EDGE
+            axes |= {across: [arcs.left, -arcs.left], down: [top, top + side]}
+            bottom = top + side + HEADING
     in_a_line = 2 if beside else 1
     for start in range(0, len(others), in_a_line):
         left, top = 0.0, bottom + EDGE

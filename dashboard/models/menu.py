@@ -73,6 +73,8 @@ class Choice:
 
 FIRST = "reverse"
 """The run that is shown when a link names none."""
+OPENING = "reverse-any"
+"""The run on which the first page opens where no link is given, if it is there: it answers whatever one types."""
 
 
 def run_called(name: str) -> Run:

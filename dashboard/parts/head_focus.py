@@ -34,7 +34,7 @@ def of_head(part: str) -> DeltaGenerator:
     return st.container(key=f"of-head-{part}")
 
 
-def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: int) -> str:
+def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: int, with_arcs: bool = True) -> str:
     """Draw the pattern of a head from the sample alone, without another pass: of a long input, all of it from afar.
 
     Returns what a cell of it stands for, as a sentence; nothing where it is one query and one key.
@@ -43,7 +43,7 @@ def glance(model: Model, question: np.ndarray, head: Head, *, key: str, side: in
     strongest = "" if seen.factor == 1 else f"strongest of {seen.factor} × {seen.factor}"
     title = f"Pattern: {strongest}" if strongest else "Pattern"
     view = View("pattern", title, seen.pattern[head.index], 0.0, 1.0)
-    draw(model, question, head, seen, [view], key=key, says=True, side=side)
+    draw(model, question, head, seen, [view], key=key, says=True, side=side, with_arcs=with_arcs)
     return f"Each cell: the {strongest}. " if strongest else ""
 
 
@@ -57,12 +57,15 @@ def draw(
     key: str,
     says: bool,
     side: int = SIDE,
+    with_arcs: bool = True,
     makers: list[Maker] | None = None,
 ) -> None:
     """Draw matrices of a head of a run's model: where the answer stands is outlined, and what is said is named."""
     heads = heads_of(model.sample(question).attentions)
     marks, said = _marks(model, question, head, detail), _says(model, question, detail) if says else None
-    draw_head(heads, head, detail, views, key=key, marks=marks, says=said, side=side, makers=makers)
+    draw_head(
+        heads, head, detail, views, key=key, marks=marks, says=said, side=side, with_arcs=with_arcs, makers=makers
+    )
 
 
 def draw_head(
@@ -75,6 +78,7 @@ def draw_head(
     marks: np.ndarray | None = None,
     says: tuple[str, ...] | None = None,
     side: int = SIDE,
+    with_arcs: bool = True,
     makers: list[Maker] | None = None,
 ) -> None:
     """Draw matrices of one of `heads`, or of a long input the window of them that the view names.
@@ -108,6 +112,7 @@ def draw_head(
         locked=query - 1 if query is not None and query <= size[0] else None,
         by_row=session.settings().by_row,
         side=side,
+        with_arcs=with_arcs,
         link=LINK,
     )
 

@@ -18,6 +18,7 @@ from dashboard.server.streamlit_private import is_visited
 from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
+from dashboard.view.pages import OVERVIEW
 from dashboard.view.settings import AROUND, Own
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def begin(page: str, *, imported: bool = False) -> None:
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
-    another = imported != state.get("imported", imported)
+    another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
     if "settings" not in state or (query and not touched and query != state.get("written")):
@@ -55,6 +56,8 @@ def begin(page: str, *, imported: bool = False) -> None:
         state.settings = view.with_(**(aside if models == now else OF_MODEL))
     state.listed = _listed()  # first: of a run that gets its weights just now the menu may know, and the list not
     state.menu = _menu()
+    if opened and not query and page == OVERVIEW.title and model_menu.OPENING in state.menu:
+        state.settings = state.settings.with_(run=model_menu.OPENING)
     state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
 
 

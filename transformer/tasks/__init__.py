@@ -8,7 +8,7 @@ Words. A *question* x1..xn is drawn at random; the *answer* y1..ym follows from 
 *slots* (a source, if it has an encoder and a decoder, then its tokens) and has one *target* at each token. Lengths and
 indices are counted in symbols and slots, from 0; what is shown to people counts from 1.
 
-What people read of a task it says itself: its `verb`, the names of its `parts`, its `alphabet`.
+What people read of a task it says itself: its `verb` and `aim`, the names of its `parts`, its `alphabet`.
 """
 
 from __future__ import annotations
@@ -140,6 +140,8 @@ class Task(ABC):
     """The law in one sentence."""
     verb: ClassVar[str]
     """What a model does that does it, after "It": "reverses", "counts the zeros"."""
+    aim: ClassVar[str] = ""
+    """What is to be done with the symbols that were read: "write them backwards". Its first word takes an s."""
     parts: ClassVar[tuple[str, ...]]
     """What the parts of its targets are called after "the", from the first to the last: "first half", "second half".
 
@@ -163,6 +165,8 @@ class Task(ABC):
             return
         if "rearranges" not in cls.__dict__:
             cls.rearranges = False  # what another law has said of itself does not hold for this one
+        if "aim" not in cls.__dict__:
+            cls.aim = ""
         missing = [name for name in ("law", "verb", "parts", "architectures", "limit") if not hasattr(cls, name)]
         if missing:
             raise TypeError(f"the task {cls.__name__} does not say its {listed(missing)}")

@@ -10,6 +10,7 @@ class Copy(Continuation):
 
     law: ClassVar[str] = "after SEP, the sequence again: yᵢ = xᵢ"
     verb: ClassVar[str] = "copies"
+    aim: ClassVar[str] = "write them again"
     parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     rearranges: ClassVar[bool] = True
 

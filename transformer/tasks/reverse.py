@@ -10,6 +10,7 @@ class Reverse(Continuation):
 
     law: ClassVar[str] = "after SEP, the sequence again, backwards: yᵢ = xₙ₊₁₋ᵢ"
     verb: ClassVar[str] = "reverses"
+    aim: ClassVar[str] = "write them backwards"
     parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
     rearranges: ClassVar[bool] = True
 

@@ -10,6 +10,7 @@ class ReverseAligned(Aligned):
 
     law: ClassVar[str] = "position i says the token at the mirrored position: yᵢ = xₙ₊₁₋ᵢ"
     verb: ClassVar[str] = "reverses"
+    aim: ClassVar[str] = "write them backwards"
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

@@ -10,6 +10,7 @@ class ReverseTranslate(Translation):
 
     law: ClassVar[str] = "an encoder reads x, a decoder says it backwards: yᵢ = xₙ₊₁₋ᵢ"
     verb: ClassVar[str] = "reverses"
+    aim: ClassVar[str] = "write them backwards"
     rearranges: ClassVar[bool] = True
 
     def answer(self, question):

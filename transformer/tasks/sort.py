@@ -25,6 +25,7 @@ class Sort(Continuation):
 
     law: ClassVar[str] = "after SEP, the symbols in ascending order"
     verb: ClassVar[str] = "sorts"
+    aim: ClassVar[str] = "write them in ascending order"
     parts: ClassVar[tuple[str, ...]] = ("first half", "second half")
 
     def answer(self, question):

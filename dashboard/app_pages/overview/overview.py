@@ -1,30 +1,41 @@
-"""The first screen: what goes in, what comes out, the head that does it, and how often it is right."""
+"""The first screen: what goes in and what comes out, where a head looks for it, and the four things the lab is for."""
 
 import streamlit as st
 
-from dashboard.app_pages.overview import guesses, words
+from dashboard.app_pages.overview import answer, cards, guesses, words
 from dashboard.figures.html.tokens import Token
 from dashboard.frame import other_models
+from dashboard.models.menu import COMPILED
 from dashboard.models.model import OWN_WORDS
 from dashboard.parts import claims, head_focus, learning
-from dashboard.parts.heads import focused, grid, heads_of, working_sentence
+from dashboard.parts.heads import focused, heads_of, working_sentence
 from dashboard.parts.prose import orientation
-from dashboard.parts.tokens import tokens
 from dashboard.view import session
+from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy import ceilings
-
-MOST_TOKENS = 36
+from transformer.foundation.words import counted
 
 model = session.chosen()
 task, question = model.task, session.question(model)
+attends = model.config.model.attends
+head = focused(heads_of(model.sample(question).attentions), model.survey()) if attends else None
 
 
 def answered() -> None:
     """The title, and what goes in and comes out: of a task with a law."""
     said, law, names = model.said(question), task.answer(question), task.vocabulary
     knowable = ceilings.knowable(model.config, len(question))[task.answers(len(question))]
-    headline = words.headline(task, len(question), said == law, knowable)
+    right = said == law
+    headline = words.headline(model.config, model.step, len(question), right, knowable)
     st.title(headline, anchor=False)
+    lineage = words.lineage(
+        model.config, model.step, trained=model.name != COMPILED, right=int(right.sum()), of=len(right)
+    )
+    note = f" These are the first {answer.MOST_TOKENS} of {len(question)} tokens." * (
+        len(question) > answer.MOST_TOKENS
+    )
+    long = claims.read(model) if len(question) > OWN_WORDS else ""
+    st.markdown(f"{lineage}{note} {long}".strip())
 
     def token(value: int, truth: int, known: bool) -> Token:
         """One token of the answer: right, wrong, or one that nobody could know."""
@@ -32,21 +43,9 @@ def answered() -> None:
             return Token(names[value], "open")
         return Token(names[value], "right" if value == truth else "wrong", names[truth])
 
-    begin = slice(MOST_TOKENS)
-    note = f"The first {MOST_TOKENS} of {len(question)} tokens." if len(question) > MOST_TOKENS else ""
-    if note and len(question) > OWN_WORDS:
-        note += claims.read(model)
-    tokens(
-        {
-            "in": [Token(names[symbol]) for symbol in question[begin]],
-            "out": [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)],
-        },
-        key="overview-tokens",
-        alt=headline,
-        note=note,
-    )
-    if note:
-        st.caption(note)
+    begin = slice(answer.MOST_TOKENS)
+    tokens = [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)]
+    answer.draw(model, question, tokens, head, alt=headline)
 
 
 def read() -> None:
@@ -63,25 +62,31 @@ else:
 
 # The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
 # browser still loads Plotly and the accuracy is being measured.
-focus_place, accuracy_place = st.columns([1, 1.2], gap="large")
-heads_place, loss_place = st.columns([1.6, 1], gap="large")
-if model.config.model.attends:
-    sample, survey = model.sample(question), model.survey()
-    head = focused(heads_of(sample.attentions), survey)
-    with heads_place:
-        st.markdown("**All heads**: click one, or move with the arrow keys")
-        grid(sample.attentions, head, key="overview-heads", size=92)
+if head is not None:
+    focus_place, said_place, cards_place = st.columns([1.15, 0.65, 1.9], gap="medium")
     with focus_place:
+        stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=250, with_arcs=False)
+    with said_place:
         with head_focus.of_head("sentence"):
-            st.markdown(f"**{working_sentence(model, head, survey)}**")
-        stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=224)
+            st.markdown(f"**{working_sentence(model, head, model.survey())}**")
         st.caption(f"{stands_for}{orientation(head)}")
+    with cards_place:
+        cards.draw(model, model.sample(question), head)
 else:
+    focus_place, heads_place = st.columns([1, 1.2], gap="large")
     with focus_place:
         st.markdown(f"**No attention: {other_models.handed_over(model)} must carry the whole sequence.**")
         other_models.states(model, question, key="overview-states", height=290)
     with heads_place:
         other_models.attention_wanted(model)
+film, guided = st.columns(2, gap="small")
+with film.container(border=True, key="card-film", gap=None):
+    st.page_link(PAGES["film"].script, label="**Watch it learn** →", icon=":material/play_circle:")
+    st.caption(f"The {counted(model.step, 'step')} of its training as a film.")
+with guided.container(border=True, key="card-lectures", gap=None):
+    st.page_link(PAGES["lectures"].script, label="**Twenty minutes, guided** →", icon=":material/school:")
+    st.caption("A lecture goes through it step by step, with questions.")
+accuracy_place, loss_place = st.columns([1.2, 1], gap="large")
 with loss_place:
     st.markdown("**How it was learned**")
     learning.loss(model, key="overview-loss", height=230)

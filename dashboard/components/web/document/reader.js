@@ -1,6 +1,7 @@
 // Shows a document (see write.js) as the page stood: the same words, and the same components on the same messages.
 // Nothing is asked of Python: what a component fires goes nowhere, but where another part depends on it.
 
+import arcs from '../arcs/arcs.js';
 import film from '../film/film.js';
 import glances from '../glances/glances.js';
 import head_grid from '../head_grid/head_grid.js';
@@ -16,7 +17,7 @@ import prediction from '../prediction/prediction.js';
 import sheet from '../sheet/sheet.js';
 import { VERSION } from './write.js';
 
-const COMPONENTS = { film, glances, head_grid, painter, passage, plot, prediction, sheet };
+const COMPONENTS = { arcs, film, glances, head_grid, painter, passage, plot, prediction, sheet };
 const [EVERY, LOOKS] = [200, 8]; // ms between two looks at where what is marked stands; so many once nothing is drawn
 const AIR = 12; // pixels between a lecture's words, where they stay in sight, and what is brought below them
 const PATIENCE = 15000; // ms in which all is drawn

@@ -20,7 +20,7 @@ import { KINDS, NO_WORDS, isMeasuring, isSettled, main, placeOf } from '../kit/s
 
 export const VERSION = 1;
 /** The components that show something; the others are buttons and helpers of the page. */
-export const PICTURES = ['film', 'glances', 'head_grid', 'painter', 'passage', 'plot', 'prediction', 'sheet'];
+export const PICTURES = ['arcs', 'film', 'glances', 'head_grid', 'painter', 'passage', 'plot', 'prediction', 'sheet'];
 /** What belongs to whoever gives the lecture, not to what is seen: the strip, notices, the state of the server. */
 const LEFT_OUT = ['lecture', 'notices', 'health'];
 /** What a reader has brought along, and nobody else is to see: neither its words nor its title leave the page. */

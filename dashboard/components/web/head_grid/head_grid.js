@@ -9,6 +9,8 @@ import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-la
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
 
+const SMALL = 60; // pixels of a thumbnail below which the grid is a picture on a card: it says nothing below itself
+
 export default mounting('head_grid', (root) => new Grid(root));
 
 class Grid extends Chooser {
@@ -33,6 +35,7 @@ class Grid extends Chooser {
     this.data = decode(this.message);
     this.host.setAttribute('aria-label', this.data.alt);
     this.host.dataset.panels = this.panels.length;
+    this.around.classList.toggle('small', this.data.size < SMALL);
     if (this.chosen >= this.panels.length) this.chosenAt = -Infinity; // that choice was of another model
     this.settle();
     this.arrange();

@@ -13,7 +13,7 @@ const MARGIN = 4; // around everything: the focused panel's outline stands outsi
  */
 export function layOut({ panels, size }, width, ratio, measure) {
   const across = Math.max(...panels.map((panel) => panel.column)) + 1;
-  const dense = across > 8;
+  const dense = across > 8 || size < 60;
   const gap = dense ? 6 : 16;
   const room = labelRoom(panels, measure);
   const slot = (gutter) => Math.max(SMALLEST, Math.min(size, (width - 2 * MARGIN - gutter - (across - 1) * gap) / across));

@@ -98,6 +98,7 @@ export class Head {
       const { row: down, column: across } = cellAt(matrix, row, column);
       return { row: down, column: across, whole: matrix === whole };
     }
+    if (!this.sent.arcs) return null;
     const [across, queries] = this.axes();
     const [x, y] = [(px - across.start) / across.length, (py - queries.start) / queries.length];
     const margin = this.sent.arcs.names / across.length;
@@ -252,7 +253,7 @@ export class Head {
     if (locked) parts.push(...this.frames(this.local(locked)));
     const spoken = locked ?? (cell && (cell.row === undefined ? cell : { row: cell.row }));
     const token = spoken && this.local(spoken);
-    if (token && (token.row !== undefined || token.column !== undefined)) parts.push(...this.alone(token, spoken));
+    if (token && this.sent.arcs && (token.row !== undefined || token.column !== undefined)) parts.push(...this.alone(token, spoken));
     this.layer.setAttribute('viewBox', `0 0 ${stage.clientWidth} ${stage.clientHeight}`);
     this.layer.replaceChildren(...parts);
   }

@@ -1,0 +1,80 @@
+"""The answer to one question: its tokens, arcs to where the head in focus looks, and a question to be typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from dashboard.components.arcs import Arcs, Looks, Typing
+from dashboard.figures.html.tokens import Token
+from dashboard.models.model import Model
+from dashboard.models.passages import in_link, parsed
+from dashboard.parts.heads import LINK
+from dashboard.parts.prose import head_label, sentence
+from dashboard.view import clicks, session
+from transformer.analysis.findings import Head
+
+if TYPE_CHECKING:
+    from transformer.tasks import Question
+
+MOST_TOKENS = 36
+"""Of a question, and of its answer; more have no room."""
+
+
+def draw(model: Model, question: Question, said: Sequence[Token], head: Head | None, *, alt: str) -> None:
+    """A question and what is `said`, with arcs of a head; at most MOST_TOKENS of each."""
+    task, names = model.task, model.task.vocabulary
+    shown = question[:MOST_TOKENS]
+    separated = not task.has_source and not task.answers(len(question)).all() and len(question) <= MOST_TOKENS
+    looks = None if head is None else _looks(model, question, head, len(shown), len(said), separated)
+    hint = "Point at an answer to see where the head looks for it." if looks else "Type a question of your own."
+    own = _own(model)
+    Arcs(
+        tuple(names[symbol] for symbol in shown),
+        said,
+        key="overview-tokens",
+        alt=alt,
+        hint=hint,
+        separator=names[task.separator] if separated else "",
+        looks=looks,
+        typing=own,
+        link=LINK,
+    ).draw(lambda: _asked(model))
+
+
+def _asked(model: Model) -> None:
+    typed = st.session_state["overview-tokens"]["question"]
+    try:
+        parsed(model.task, typed or "")
+    except ValueError as error:
+        clicks.touch()
+        session.notice(f"This cannot be asked: {sentence(str(error))}")
+        return
+    session.update(input=in_link(model.task, typed))
+
+
+def _own(model: Model) -> Typing:
+    """What may be typed in place of the question."""
+    task = model.task
+    hint = f"Type 1 to {task.length} symbols, {task.alphabet}."
+    return Typing("".join(task.vocabulary[: task.symbols]), min(task.length, MOST_TOKENS), hint)
+
+
+def _looks(model: Model, question: Question, head: Head, shown: int, said: int, separated: bool) -> Looks | None:
+    """Where a head looks for each answer; None where it looks at nothing that is drawn."""
+    attention, task = model.sample(question).attentions[head.site], model.task
+    if attention.factor > 1:
+        return None
+    n, keys = len(question), np.arange(attention.pattern.shape[2])
+    rows = np.flatnonzero(task.answers(n))[:said]
+    places = keys if separated else np.where(keys < shown, keys, -1)
+    if head.site.startswith("encoder.") and task.has_source:
+        rows = np.full(said, -1)  # what an encoder asks is asked for no answer in particular
+    elif task.has_source and not head.site.endswith("cross_attention"):
+        places = np.where((keys > 0) & (keys <= said), shown + keys - 1, -1)  # before its own words stands SEP, undrawn
+    places = np.where(places < shown + separated + said, places, -1)
+    name = head_label(head, model.config.model)
+    return Looks(name, attention.pattern[head.index], tuple(rows.tolist()), tuple(places.tolist()))

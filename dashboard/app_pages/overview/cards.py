@@ -1,0 +1,85 @@
+"""The four things the lab is for, each as a card with a small picture of this model that leads to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from dashboard.app_pages.overview import pictures
+from dashboard.components.plot import coloured
+from dashboard.models.model import Model
+from dashboard.parts.heads import grid
+from dashboard.view import session
+from dashboard.view.pages import PAGES
+from transformer import masks
+from transformer.analysis.findings import Head, Sample
+
+WAVES = 64, 32
+"""Positions and dimensions of the waves on the card."""
+HIDDEN = 3
+"""The place whose token is hidden on the card of masks, counted from 1; the last of a shorter question."""
+SEQUENCES = 512
+"""Fresh sequences behind the bars on that card."""
+
+
+def draw(model: Model, sample: Sample, head: Head) -> None:
+    """The four cards, two in a row."""
+    upper, lower = st.columns(2, gap="small"), st.columns(2, gap="small")
+    with upper[0]:
+        _card("positions", "Waves tell first from last", _waves)
+    with upper[1]:
+        _card("heads", "Click one to make it the large one", lambda: _heads(sample, head))
+    mask, line = _other_mask(model)
+    with lower[0]:
+        _card("masks", line, lambda: _mask(model, mask))
+    with lower[1]:
+        _card("accuracy", "Which tokens come out right", lambda: _accuracy(model))
+
+
+def _card(address: str, line: str, picture: Callable[[], None]) -> None:
+    page = PAGES[address]
+    with st.container(border=True, key=f"card-{address}", gap=None, height="stretch"):
+        st.page_link(page.script, label=f"**{page.title}** →")
+        st.caption(line)
+        picture()
+
+
+def _waves() -> None:
+    positions, width = WAVES
+    angle = np.arange(positions)[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
+    waves = np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(positions, width)
+    alt = f"The sinusoidal encoding of {positions} positions: fast waves on the left, slow ones on the right."
+    st.html(coloured(pictures.cells, waves, -1.0, 1.0, alt))
+
+
+def _heads(sample: Sample, head: Head) -> None:
+    grid(sample.attentions, head, key="overview-heads", size=44)
+
+
+def _other_mask(model: Model) -> tuple[masks.Mask, str]:
+    """A mask worth a look: a causal model's with one token hidden, any other's own. And what is asked of it."""
+    own = masks.parse(model.config.model.mask)
+    if own.name != "causal":
+        return own, "What each token may see, and what comes out right"
+    place = min(HIDDEN, model.task.length)
+    return masks.parse(f"hide:{place}"), f"Token {place} is hidden: which answers fail?"
+
+
+def _mask(model: Model, mask: masks.Mask) -> None:
+    task = model.task
+    visible = mask.matrix(len(task.target_names(task.length)))
+    drawn = coloured(pictures.mask_cells, visible, f"The mask {mask.label}: {mask.description}.")
+    st.html(pictures.beside(drawn, *([] if session.first_look() else [_bars(model, mask)])))
+
+
+def _accuracy(model: Model) -> None:
+    st.html(pictures.beside(*([] if session.first_look() else [_bars(model, None)])))
+
+
+def _bars(model: Model, mask: masks.Mask | None) -> str:
+    measured = model.accuracy(SEQUENCES if mask else session.settings().sequences, mask=mask)
+    last = measured.groups[-1] if measured.groups else ""
+    alt = "Accuracy of each token, in order: " + ", ".join(f"{share:.2f}" for share in measured.mean)
+    return coloured(pictures.bars, measured.mean, [group == last for group in measured.groups], alt)
