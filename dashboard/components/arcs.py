@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, pack
 from dashboard.components.registration import answering, renderer
-from dashboard.figures.html.tokens import Token
 from dashboard.theme import Palette
 
 HTML = """
@@ -23,6 +22,18 @@ HTML = """
 <div class="foot"><p class="sentence" role="status" aria-live="polite"></p></div>
 <p class="help" id="help">Left and right arrow keys move from answer to answer and say where the head looks.</p>
 """
+
+
+Verdict = Literal["right", "wrong", "open"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A token of the answer, and its verdict: right, wrong (`truth` is right), or open: nobody can know."""
+
+    text: str
+    verdict: Verdict
+    truth: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +71,7 @@ class Arcs:
     """
 
     question: tuple[str, ...]
-    said: Sequence[Token]
+    said: Sequence[Said]
     _: KW_ONLY
     key: str
     alt: str
@@ -89,7 +100,7 @@ class Arcs:
             "hint": self.hint,
             "question": self.question,
             "separator": self.separator,
-            "said": [{"text": each.text, "verdict": each.verdict, "answer": each.answer or ""} for each in self.said],
+            "said": [asdict(each) for each in self.said],
             "link": self.link,
             **{name: getattr(colours, name) for name in shades},
         }

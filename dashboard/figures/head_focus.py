@@ -22,6 +22,8 @@ from dashboard.theme import LIGHT, Palette, template
 
 SIDE, SMALL = 340, 0.74
 """Pixels of the pattern's longer side, where there is room, and the share of them that the other matrices have."""
+LARGER = 1.5, 1.35, 1.2, 1.1, 1, 0.9, 0.8
+"""The shares of its side that a pattern without arcs may have, the first for which there is room."""
 HEADING, NAME, GAP, EDGE = 26, 20, 18, 6
 """Pixels above a panel for its title and scale, beside it for an axis' name, between two panels, and at the edge."""
 STANDOFF = 4
@@ -354,7 +356,7 @@ def _places(panels: list[_Part], arcs: _Part | None, side: int) -> list[dict[str
     scales end on the right, and at what height, and where the first panel ends with its labels, on the right and below.
     What counts from the right edge is negative, or zero.
     """
-    sides = [round(share * side) for share in (1, 0.9, 0.8)]
+    sides = [round(share * side) for share in ((1, 0.9, 0.8) if arcs else LARGER)]
     return [_arranged(panels, arcs, each, beside) for beside in (True, False)[: 1 + bool(arcs)] for each in sides]
 
 

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard.components.arcs import Arcs, Looks, Typing
-from dashboard.figures.html.tokens import Token
+from dashboard.components.arcs import Arcs, Looks, Said, Typing
 from dashboard.models.model import Model
 from dashboard.models.passages import in_link, parsed
 from dashboard.parts.heads import LINK
 from dashboard.parts.prose import head_label, sentence
-from dashboard.view import clicks, session
+from dashboard.view import clicks, permission, session, training
 from transformer.analysis.findings import Head
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
 
+ALL_LENGTHS: dict[str, Any] = {"learning_rate": 2e-3, "batch_size": 128}
+"""How a reversal of any length is learned: the quick recipe does not get there in 2,000 steps."""
 MOST_TOKENS = 36
 """Of a question, and of its answer; more have no room."""
 
 
-def draw(model: Model, question: Question, said: Sequence[Token], head: Head | None, *, alt: str) -> None:
+def draw(model: Model, question: Question, said: Sequence[Said], head: Head | None, *, alt: str) -> None:
     """A question and what is `said`, with arcs of a head; at most MOST_TOKENS of each."""
     task, names = model.task, model.task.vocabulary
     shown = question[:MOST_TOKENS]
     separated = not task.has_source and not task.answers(len(question)).all() and len(question) <= MOST_TOKENS
     looks = None if head is None else _looks(model, question, head, len(shown), len(said), separated)
-    hint = "Point at an answer to see where the head looks for it." if looks else "Type a question of your own."
+    hint = "Type a question of your own over this one." + " Point at an answer: where does the head look?" * bool(looks)
     own = _own(model)
     Arcs(
         tuple(names[symbol] for symbol in shown),
@@ -43,6 +45,25 @@ def draw(model: Model, question: Question, said: Sequence[Token], head: Head | N
         typing=own,
         link=LINK,
     ).draw(lambda: _asked(model))
+
+
+def offer_all_lengths(model: Model, question: Question) -> None:
+    """Where the question is of a length that the model was not trained on: a button that trains one on all lengths."""
+    task = model.task
+    if not model.step or len(question) in task.lengths or len(question) > task.length or not task.may_vary():
+        return
+    longer = replace(
+        model.config,
+        task=replace(model.config.task, min_length=1),
+        training=replace(model.config.training, **ALL_LENGTHS),
+    )
+
+    def train() -> None:
+        session.update(**training.fields_of(longer))
+        training.start_training()
+
+    label, problem = f"Train one on 1 to {task.length} symbols", permission.to_train([longer])
+    st.button(label, on_click=train, disabled=bool(problem), icon=":material/play_arrow:", help=problem or None)
 
 
 def _asked(model: Model) -> None:

@@ -20,6 +20,8 @@ WAVES = 64, 32
 """Positions and dimensions of the waves on the card."""
 HIDDEN = 3
 """The place whose token is hidden on the card of masks, counted from 1; the last of a shorter question."""
+MOST_BARS = 32
+"""Bars on a card; of more tokens several share one."""
 SEQUENCES = 512
 """Fresh sequences behind the bars on that card."""
 
@@ -55,14 +57,16 @@ def _waves() -> None:
 
 
 def _heads(sample: Sample, head: Head) -> None:
-    grid(sample.attentions, head, key="overview-heads", size=44)
+    """All heads; of an encoder and a decoder those that look at what the large one looks at."""
+    kin = {site: each for site, each in sample.attentions.items() if Head(site, 0).kind == head.kind}
+    grid(kin, head, key="overview-heads", size=44)
 
 
 def _other_mask(model: Model) -> tuple[masks.Mask, str]:
     """A mask worth a look: a causal model's with one token hidden, any other's own. And what is asked of it."""
     own = masks.parse(model.config.model.mask)
-    if own.name != "causal":
-        return own, "What each token may see, and what comes out right"
+    if own.name != "causal" or not model.task.lawful:
+        return own, "What each token may see"
     place = min(HIDDEN, model.task.length)
     return masks.parse(f"hide:{place}"), f"Token {place} is hidden: which answers fail?"
 
@@ -71,7 +75,8 @@ def _mask(model: Model, mask: masks.Mask) -> None:
     task = model.task
     visible = mask.matrix(len(task.target_names(task.length)))
     drawn = coloured(pictures.mask_cells, visible, f"The mask {mask.label}: {mask.description}.")
-    st.html(pictures.beside(drawn, *([] if session.first_look() else [_bars(model, mask)])))
+    unknown = session.first_look() or not task.lawful  # of a text it takes too long
+    st.html(pictures.beside(drawn, *([] if unknown else [_bars(model, mask)])))
 
 
 def _accuracy(model: Model) -> None:
@@ -81,5 +86,7 @@ def _accuracy(model: Model) -> None:
 def _bars(model: Model, mask: masks.Mask | None) -> str:
     measured = model.accuracy(SEQUENCES if mask else session.settings().sequences, mask=mask)
     last = measured.groups[-1] if measured.groups else ""
-    alt = "Accuracy of each token, in order: " + ", ".join(f"{share:.2f}" for share in measured.mean)
-    return coloured(pictures.bars, measured.mean, [group == last for group in measured.groups], alt)
+    wide = -(-len(measured.mean) // MOST_BARS)
+    shares = [float(part.mean()) for part in np.split(measured.mean, range(wide, len(measured.mean), wide))]
+    alt = "Accuracy of each token, in order: " + ", ".join(f"{share:.2f}" for share in shares)
+    return coloured(pictures.bars, np.array(shares), [group == last for group in measured.groups[::wide]], alt)

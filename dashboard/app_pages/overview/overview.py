@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.app_pages.overview import answer, cards, guesses, words
-from dashboard.figures.html.tokens import Token
+from dashboard.components.arcs import Said, Verdict
 from dashboard.frame import other_models
 from dashboard.models.menu import COMPILED
 from dashboard.models.model import OWN_WORDS
@@ -37,15 +37,15 @@ def answered() -> None:
     long = claims.read(model) if len(question) > OWN_WORDS else ""
     st.markdown(f"{lineage}{note} {long}".strip())
 
-    def token(value: int, truth: int, known: bool) -> Token:
+    def token(value: int, truth: int, known: bool) -> Said:
         """One token of the answer: right, wrong, or one that nobody could know."""
-        if not known:
-            return Token(names[value], "open")
-        return Token(names[value], "right" if value == truth else "wrong", names[truth])
+        verdict: Verdict = ("right" if value == truth else "wrong") if known else "open"
+        return Said(names[value], verdict, names[truth] if known else "")
 
     begin = slice(answer.MOST_TOKENS)
     tokens = [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)]
     answer.draw(model, question, tokens, head, alt=headline)
+    answer.offer_all_lengths(model, question)
 
 
 def read() -> None:
@@ -63,7 +63,7 @@ else:
 # The places first, then what fills them, the quick before the slow: on a cold start the heads are there while the
 # browser still loads Plotly and the accuracy is being measured.
 if head is not None:
-    focus_place, said_place, cards_place = st.columns([1.15, 0.65, 1.9], gap="medium")
+    focus_place, said_place, cards_place = st.container(key="door").columns([1.15, 0.65, 1.9], gap="medium")
     with focus_place:
         stands_for = head_focus.glance(model, question, head, key="overview-pattern", side=250, with_arcs=False)
     with said_place:
@@ -82,7 +82,9 @@ else:
 film, guided = st.columns(2, gap="small")
 with film.container(border=True, key="card-film", gap=None):
     st.page_link(PAGES["film"].script, label="**Watch it learn** →", icon=":material/play_circle:")
-    st.caption(f"The {counted(model.step, 'step')} of its training as a film.")
+    st.caption(
+        f"Its training as a film, {counted(model.step, 'step')} long." if model.step else "Its training as a film."
+    )
 with guided.container(border=True, key="card-lectures", gap=None):
     st.page_link(PAGES["lectures"].script, label="**Twenty minutes, guided** →", icon=":material/school:")
     st.caption("A lecture goes through it step by step, with questions.")

@@ -12,8 +12,8 @@ from PIL import Image
 
 from dashboard.theme import LIGHT, Palette, hex_ramp, rgb
 
-HIGH = 108
-"""Pixels."""
+HIGH = "clamp(108px, 12vh, 160px)"
+"""How high they are: more on a large screen."""
 
 
 def cells(values: np.ndarray, low: float, high: float, alt: str, *, palette: Palette = LIGHT) -> str:
@@ -26,7 +26,7 @@ def cells(values: np.ndarray, low: float, high: float, alt: str, *, palette: Pal
 def mask_cells(visible: np.ndarray, alt: str, *, palette: Palette = LIGHT) -> str:
     """bool [query, key]: a square of cells, those that may be seen in the colour of what is measured."""
     colours = np.array([rgb(palette.forbidden), rgb(palette.measured)], dtype=np.uint8)
-    return _image(colours[visible.astype(int)], alt, f"width:{HIGH}px;flex:none")
+    return _image(colours[visible.astype(int)], alt, "aspect-ratio:1;flex:none")
 
 
 def bars(shares: np.ndarray, strong: Sequence[bool], alt: str, *, palette: Palette = LIGHT) -> str:
@@ -38,19 +38,19 @@ def bars(shares: np.ndarray, strong: Sequence[bool], alt: str, *, palette: Palet
     )
     return (
         f'<span role="img" aria-label="{escape(alt, quote=True)}" style="display:flex;flex:1;min-width:0;gap:2px;'
-        f'align-items:flex-end;height:{HIGH}px;border-bottom:1px solid {palette.muted}">{marks}</span>'
+        f'align-items:flex-end;height:{HIGH};border-bottom:1px solid {palette.muted}">{marks}</span>'
     )
 
 
 def beside(*pictures: str) -> str:
     """Pictures in a row."""
-    return f'<div style="display:flex;gap:14px;align-items:flex-end;height:{HIGH}px">{"".join(pictures)}</div>'
+    return f'<div style="display:flex;gap:14px;align-items:flex-end;height:{HIGH}">{"".join(pictures)}</div>'
 
 
 def _image(colours: np.ndarray, alt: str, width: str) -> str:
     file = io.BytesIO()
     Image.fromarray(colours).save(file, "PNG")
     return (
-        f'<img alt="{escape(alt, quote=True)}" style="display:block;{width};height:{HIGH}px;image-rendering:pixelated;'
+        f'<img alt="{escape(alt, quote=True)}" style="display:block;{width};height:{HIGH};image-rendering:pixelated;'
         f'border-radius:4px" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
     )

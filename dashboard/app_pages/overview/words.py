@@ -7,6 +7,7 @@ import numpy as np
 from transformer.analysis.intervals import wilson
 from transformer.config import RunConfig
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.tasks import Task
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -49,7 +50,7 @@ def lineage(config: RunConfig, step: int, *, trained: bool, right: int, of: int)
     if not step:
         return f"It has seen no example yet: its weights are random. {here}"
     examples = step * config.training.batch_size
-    return f"Nobody told it how: it was shown {examples:,} examples, in {step:,} steps. {here}"
+    return f"Nobody told it how: it was shown {examples:,} examples, in {counted(step, 'step')}. {here}"
 
 
 def _kind(config: RunConfig) -> str:

@@ -55,14 +55,13 @@ function labels(context, data, layout, theme, ratio, state) {
   context.fillStyle = data.muted;
   context.font = `400 ${small}px ${theme.font}`;
   const [asked, said] = ['question', 'answer'].map((kind) => layout.boxes.find((box) => box.kind === kind));
-  const invited = data.typing ? 'The question: click it, and type your own' : 'The question';
-  if (asked) context.fillText(layout.single || !data.looks ? invited : '', asked.x, asked.y + asked.size + 0.6 * layout.label);
+  if (asked) context.fillText(layout.single || !data.looks ? 'The question' : '', asked.x, asked.y + asked.size + 0.6 * layout.label);
   if (!said) return;
-  const wrong = state.pale ? [] : data.said.map((each, i) => [each, layout.byToken.get(layout.first + i)]).filter(([each]) => each.verdict === 'wrong' && each.answer);
+  const wrong = state.pale ? [] : data.said.map((each, i) => [each, layout.byToken.get(layout.first + i)]).filter(([each]) => each.verdict === 'wrong');
   const y = said.y + said.size + 0.6 * layout.label;
   if (!wrong.length) context.fillText('The answer that it writes', said.x, y);
   context.textAlign = 'center';
-  for (const [{ answer }, box] of wrong) context.fillText(box.size > 44 * ratio ? `is ${answer}` : answer, box.x + box.size / 2, y);
+  for (const [{ truth }, box] of wrong) context.fillText(box.size > 44 * ratio ? `is ${truth}` : truth, box.x + box.size / 2, y);
   context.textAlign = 'left';
 }
 

@@ -16,5 +16,5 @@ export function series({ question, said }) {
     extra: extra.map(([called, column]) => ({ name: called, dtype: '<U', data: column })),
   });
   const column = (name) => said.map((each) => each[name]);
-  return [row('in', question), row('out', column('text'), [['verdict', column('verdict')], ['answer', column('answer')]])];
+  return [row('in', question), row('out', column('text'), [['verdict', column('verdict')], ['answer', column('truth')]])];
 }
