@@ -249,8 +249,8 @@ def grid(page: Page) -> Locator:
 
 
 def out_strip(page: Page) -> Locator:
-    """What the model says, in the words of a screen reader: "out: 6 right, 2 right …"."""
-    return page.locator("[role=img][aria-label^='out:']")
+    """What is asked and said, in the words of a screen reader: "in: 3, 1. out: 1 right, 3 right."."""
+    return page.locator(".arcs[aria-label^='in:']")
 
 
 def wait_until_painted(page: Page, plots: int) -> None:

@@ -197,7 +197,9 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed) -> None:
             pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")
         page = chromium.new_page()
         page.goto(address)
-        expect(page.get_by_role("heading", name="It reverses: 8 of 8 right.")).to_be_visible()
+        expect(
+            page.get_by_role("heading", name="This transformer reads up to eight digits and writes them backwards.")
+        ).to_be_visible()
         expect(page.get_by_label("Model", exact=True)).to_have_value("reverse · 1.000")
         expect(page.locator("canvas").first).to_be_visible()
         # The colour of the theme in dashboard/.streamlit, not Streamlit's own.

@@ -26,7 +26,7 @@ MOST_TOKENS = 36
 """Of a question, and of its answer; more have no room."""
 
 
-def draw(model: Model, question: Question, said: Sequence[Said], head: Head | None, *, alt: str) -> None:
+def draw(model: Model, question: Question, said: Sequence[Said], head: Head | None) -> None:
     """A question and what is `said`, with arcs of a head; at most MOST_TOKENS of each."""
     task, names = model.task, model.task.vocabulary
     shown = question[:MOST_TOKENS]
@@ -38,7 +38,7 @@ def draw(model: Model, question: Question, said: Sequence[Said], head: Head | No
         tuple(names[symbol] for symbol in shown),
         said,
         key="overview-tokens",
-        alt=alt,
+        alt=f"in: {', '.join(names[symbol] for symbol in shown)}. out: {', '.join(_spoken(each) for each in said)}.",
         hint=hint,
         separator=names[task.separator] if separated else "",
         looks=looks,
@@ -75,6 +75,12 @@ def _asked(model: Model) -> None:
         session.notice(f"This cannot be asked: {sentence(str(error))}")
         return
     session.update(input=in_link(model.task, typed))
+
+
+def _spoken(said: Said) -> str:
+    if said.verdict == "open":
+        return f"{said.text}, which cannot be known"
+    return f"{said.text} {said.verdict}" + f", it is {said.truth}" * (said.verdict == "wrong")
 
 
 def _own(model: Model) -> Typing:

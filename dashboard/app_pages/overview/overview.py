@@ -44,7 +44,7 @@ def answered() -> None:
 
     begin = slice(answer.MOST_TOKENS)
     tokens = [token(*each) for each in zip(said[begin], law[begin], knowable[begin], strict=True)]
-    answer.draw(model, question, tokens, head, alt=headline)
+    answer.draw(model, question, tokens, head)
     answer.offer_all_lengths(model, question)
 
 

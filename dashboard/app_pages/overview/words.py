@@ -70,7 +70,7 @@ def _counted(length: int, task: Task) -> str:
 
 def _aim(task: Task) -> str:
     """What is to be done with them: "write them backwards"."""
-    return task.aim or "answer"
+    return (task.aim or "answer").replace(" them", " it" if task.length == 1 else " them")
 
 
 def _does(task: Task) -> str:

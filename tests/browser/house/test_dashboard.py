@@ -28,16 +28,16 @@ INPUTS = ("3 1 4 1 5 9 2 6", "9 8 7 6 5 4 3 2", "1 2 3 4 5 6 7 8")
 
 
 def says(answer: str) -> re.Pattern[str]:
-    """The strip of an answer of which everything is right."""
-    return re.compile(f"^out: {', '.join(f'{symbol} right' for symbol in answer)}\\.?$")
+    """The words of an answer of which everything is right."""
+    return re.compile(f"out: {', '.join(f'{symbol} right' for symbol in answer)}\\.$")
 
 
 @pytest.mark.smoke
 def test_it_opens_on_a_model_that_reverses(page: Page, address: str):
     page.goto(address)
-    expect(title(page)).to_have_text("It reverses: 8 of 8 right.")
+    expect(title(page)).to_have_text("This transformer reads eight digits and writes them backwards.")
     expect(plot(page, "overview-pattern")).to_be_visible()
-    expect(page.locator("[role=img][aria-label^='in: 3, 1, 4, 1, 5, 9, 2, 6']")).to_be_visible()
+    expect(out_strip(page)).to_have_attribute("aria-label", re.compile("^in: 3, 1, 4, 1, 5, 9, 2, 6\\."))
     expect(out_strip(page)).to_have_attribute("aria-label", says("62951413"))
     wait_until_painted(page, plots=3)
     expect(grid(page)).to_have_attribute("data-panels", "8")

@@ -14,7 +14,7 @@ from dashboard.components.sheet import Axis, Series, pack_sheet
 from dashboard.figures.html.tokens import Token
 from dashboard.parts.tokens import token_series
 from tests.kit.heads_by_hand import MODELS, QUESTION, by_hand, inside_of, random_model, read_by_hand
-from tests.kit.pages import PI, SEP, answer, network, open_page
+from tests.kit.pages import PI, answer, network, open_page
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.inside import look_inside
 
@@ -148,20 +148,6 @@ def test_tokens_say_what_is_right() -> None:
     assert found["out.answer"].tolist() == ["3", "1", ""]
     assert token_series("in", [Token("3")]).beside == {}
     assert token_series("in", []).values.shape == (0,)
-
-
-@pytest.mark.daily(1)
-@pytest.mark.parametrize(("run", "step"), [("reverse", 13), ("reverse-translate", 0)])
-def test_the_strip_on_the_overview_gives_away_what_the_model_says(run: str, step: int) -> None:
-    app = open_page("overview", run=run, step=str(step))
-    model, config = network(run, step)
-    said, right = answer(model, config, PI), PI[::-1]
-    found = arrays(sheets(app)["overview-tokens"])
-    assert found["in"].tolist() == [str(token) for token in PI]
-    assert found["out"].tolist() == ["SEP" if token == SEP else str(token) for token in said]
-    assert found["out.answer"].tolist() == [str(token) for token in right]
-    assert found["out.verdict"].tolist() == ["right" if a == b else "wrong" for a, b in zip(said, right, strict=True)]
-    assert any("wrong" in verdict for verdict in found["out.verdict"])
 
 
 def test_the_table_and_the_steps_on_the_page_give_away_the_same_query() -> None:

@@ -44,6 +44,10 @@ def judge_symbols(world: World, kind: str, upto: str | None, most: str, noun: st
     assert noun == ("digit" if symbols <= 10 else "symbol") + "s" * (max(lengths) != 1)
 
 
+def aim_of(world: World) -> str:
+    return world.task.aim.replace("them", "it") if world.task.length == 1 else world.task.aim
+
+
 @law(f"{OVERVIEW}headline", rf"{WHO} and (?P<does>[^,.]+){FAR}\.")
 def does(
     world: World, kind: str, begins: str, upto: str | None, most: str, noun: str, does: str, far: str | None
@@ -51,7 +55,7 @@ def does(
     judge_symbols(world, kind, upto, most, noun)
     right, of, everything = counts(world)
     assert (right == of > 0, everything) == (True, far is None)
-    first, _, rest = world.task.aim.partition(" ")
+    first, _, rest = aim_of(world).partition(" ")
     assert (begins, does) == ("reads", f"{first}s {rest}" if first else world.task.verb)
 
 
@@ -75,7 +79,7 @@ def not_yet(
     judge_symbols(world, kind, upto, most, noun)
     assert (int(right), int(of), far is None) == counts(world)
     assert int(right) < int(of)
-    assert (begins, aim) == ("is to read", world.task.aim or "answer")
+    assert (begins, aim) == ("is to read", aim_of(world) or "answer")
     blind = world.most(len(world.question), blind=True)[world.task.answers(len(world.question))].mean()
     beyond = blind * int(of) + math.sqrt(blind * (1 - blind) * int(of))
     if learned == "has begun to learn it":
