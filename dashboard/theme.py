@@ -6,11 +6,14 @@ are after Okabe and Ito (2008): darker or lighter where theirs would fade into t
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import plotly.graph_objects as go
+from PIL import Image
 
 FONT = '"Source Sans", "Source Sans Pro", "Helvetica Neue", Arial, sans-serif'
 Rgb = tuple[int, int, int]
@@ -166,11 +169,17 @@ def template(colours: Palette) -> go.layout.Template:
     )
 
 
-def icon() -> np.ndarray:
-    """The anti-diagonal, small: the page's icon, uint8 [32, 32, 3]."""
+@cache
+def icon() -> str:
+    """The anti-diagonal, small: the page's icon, as an address that holds it.
+
+    A file that Streamlit serves goes with the last page that asked for it, while the next is being opened.
+    """
     cells = np.full((4, 4, 3), rgb(LIGHT.scale[1]), dtype=np.uint8)
     cells[np.arange(4), 3 - np.arange(4)] = rgb(LIGHT.scale[3])
-    return cells.repeat(8, axis=0).repeat(8, axis=1)
+    file = io.BytesIO()
+    Image.fromarray(cells.repeat(8, axis=0).repeat(8, axis=1)).save(file, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def rgb(colour: str) -> Rgb:

@@ -22,7 +22,7 @@ OUT = ROOT / "docs" / "dashboard.webp"
 GUIDE = ROOT / "docs" / "guide" / "pictures"
 SCREEN = {"width": 1440, "height": 900}
 RUNS = (
-    *("reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate"),
+    *("reverse", "reverse-any", "reverse-sinusoidal", "reverse-aligned", "reverse-aligned-causal", "reverse-translate"),
     *("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer", "shakespeare", "encodings"),
 )
 MODEL = "small-gpt2"
@@ -47,7 +47,7 @@ def main() -> None:
         with dashboard(Path(folder), ATTENTION_LAB_MODELS=str(models)) as address:
             page = chromium.new_page(viewport=SCREEN, color_scheme="light", reduced_motion="reduce")
             for each in PAGES.values():
-                run = "shakespeare" if each.menu == TEXT else "reverse"
+                run = "shakespeare" if each.menu == TEXT else "reverse-any" if each is OVERVIEW else "reverse"
                 for _ in range(2):  # the first visit warms the server
                     which = f"imported={MODEL}" if each.imported else f"run={run}"
                     page.goto(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 import streamlit as st
-from PIL import Image
 
 from dashboard import theme
 from dashboard.components import appearance
@@ -20,7 +19,7 @@ from transformer.foundation.checks import UserError
 
 st.set_page_config(
     page_title="Attention Lab",
-    page_icon=Image.fromarray(theme.icon()),
+    page_icon=theme.icon(),
     layout="wide",
     initial_sidebar_state="collapsed" if st.query_params.get("sidebar") == "0" else "auto",
 )

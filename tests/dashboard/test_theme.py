@@ -1,5 +1,7 @@
 """The palettes are what they promise: legible in both themes, even to the eye, and told apart without guessing."""
 
+import base64
+import io
 import re
 import tomllib
 from itertools import combinations
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from dashboard.theme import DARK, LIGHT, colour_scale, contrast, icon, palette, pattern_colours, rgb, template
 
@@ -223,9 +226,10 @@ def test_the_template_writes_in_the_palette_on_nothing(colours):
 
 
 def test_the_icon_is_the_anti_diagonal():
-    picture = icon()
+    kind, _, content = icon().partition(",")
+    assert kind == "data:image/png;base64"
+    picture = np.array(Image.open(io.BytesIO(base64.b64decode(content))))
     assert picture.shape == (32, 32, 3)
-    assert picture.dtype == np.uint8
     cells = picture[4::8, 4::8]
     strong = (cells == np.array(rgb(LIGHT.scale[3]), dtype=np.uint8)).all(axis=-1)
     assert np.array_equal(strong, np.eye(4, dtype=bool)[:, ::-1])

@@ -27,7 +27,14 @@ from transformer.text.perplexity import COUNTING
 from transformer.training.runs import Control, Run
 
 FOLDER = ROOT / "checkpoints"
-SOLVED = ("reverse", "reverse-aligned", "reverse-aligned-causal", "reverse-sinusoidal", "reverse-translate")
+SOLVED = (
+    "reverse",
+    "reverse-any",
+    "reverse-aligned",
+    "reverse-aligned-causal",
+    "reverse-sinusoidal",
+    "reverse-translate",
+)
 TRIO = ("bottleneck-gru", "bottleneck-gru-attention", "bottleneck-transformer")
 """They take as many steps as each other, however far that brings them."""
 READER = "shakespeare"
@@ -44,6 +51,21 @@ def run(request) -> Run:
 def test_these_runs_are_shipped_and_no_others():
     cards = {path.parent.name for path in tracked() if path.name == "run.json"}
     assert cards == {*SOLVED, *TRIO, READER}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("length", range(1, 9))
+def test_the_run_on_the_first_page_answers_one_to_eight_digits(length: int) -> None:
+    """The whole answer, which it writes by itself, in at least 0.99 of 4,096 sequences of each length."""
+    model, config = checkpoints.load(Run(FOLDER / "reverse-any").snapshot())
+    questions = np.random.default_rng([20_261_127, length]).integers(0, 10, (SEQUENCES, length))
+    separator = np.full((SEQUENCES, 1), config.build_task().separator)
+    tokens = torch.from_numpy(np.concatenate([questions, separator], axis=1))
+    with torch.no_grad():
+        for _ in range(length):
+            tokens = torch.cat([tokens, model(tokens)[:, -1:].argmax(-1)], dim=1)
+    right = (tokens[:, length + 1 :].numpy() == questions[:, ::-1]).all(axis=1)
+    assert right.mean() >= 0.99
 
 
 @pytest.mark.nightly

@@ -198,7 +198,7 @@ def test_the_dashboard_opens_anywhere_and_trains(installed: Installed) -> None:
         page = chromium.new_page()
         page.goto(address)
         expect(
-            page.get_by_role("heading", name="This transformer reads up to eight digits and writes them backwards.")
+            page.get_by_role("heading", name="This transformer reads eight digits and writes them backwards.")
         ).to_be_visible()
         expect(page.get_by_label("Model", exact=True)).to_have_value("reverse · 1.000")
         expect(page.locator("canvas").first).to_be_visible()

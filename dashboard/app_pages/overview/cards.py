@@ -27,17 +27,19 @@ SEQUENCES = 512
 
 
 def draw(model: Model, sample: Sample, head: Head) -> None:
-    """The four cards, two in a row."""
-    upper, lower = st.columns(2, gap="small"), st.columns(2, gap="small")
-    with upper[0]:
-        _card("positions", "Waves tell first from last", _waves)
-    with upper[1]:
-        _card("heads", "Click one to make it the large one", lambda: _heads(sample, head))
+    """The four cards, two in a row; of a recurrent network the two that it has."""
     mask, line = _other_mask(model)
-    with lower[0]:
-        _card("masks", line, lambda: _mask(model, mask))
-    with lower[1]:
-        _card("accuracy", "Which tokens come out right", lambda: _accuracy(model))
+    cards: list[tuple[str, str, Callable[[], None]]] = [
+        ("positions", "Waves tell first from last", _waves),
+        ("heads", "Click one to make it the large one", lambda: _heads(sample, head)),
+        ("masks", line, lambda: _mask(model, mask)),
+        ("accuracy", "Which tokens come out right", lambda: _accuracy(model)),
+    ]
+    shown = [each for each in cards if not (model.config.model.recurrent and PAGES[each[0]].transformer)]
+    for pair in range(0, len(shown), 2):
+        for place, card in zip(st.columns(2, gap="small"), shown[pair : pair + 2], strict=True):
+            with place:
+                _card(*card)
 
 
 def _card(address: str, line: str, picture: Callable[[], None]) -> None:

@@ -96,8 +96,11 @@ def test_the_title_counts_what_is_right(run: str, step: int | None, question: li
         right = right[4:]  # what the first half has to say stands to its right
     assert all(right) == (step != 0)
     at = {} if step is None else {"step": str(step)}
-    title = open_page(run=run, input=" ".join(map(str, question)), **at).title[0].value
-    assert re.findall(r"(\d) of (\d) right", title) == [(str(sum(right)), str(len(right)))]
+    app = open_page(run=run, input=" ".join(map(str, question)), **at)
+    assert ("is to read" in app.title[0].value) == (not all(right))
+    told = [found for each in app.markdown for found in re.findall(r"answer (\d) of (\d) tokens are right", each.value)]
+    whole = sum(one == other for one, other in zip(said, question[::-1], strict=True))
+    assert told == [(str(whole), str(len(question)))]
 
 
 @pytest.mark.daily(2)
@@ -191,7 +194,7 @@ def test_another_mask_is_measured_under_that_mask() -> None:
 
 def test_the_loss_is_the_run_s_own() -> None:
     lines = (ROOT / "checkpoints" / "reverse" / "metrics.jsonl").read_text().splitlines()
-    curve = trace(open_page(), "overview-loss", "measured")
+    curve = trace(open_page(run="reverse"), "overview-loss", "measured")
     np.testing.assert_allclose(array(curve["y"]), [json.loads(line)["loss"] for line in lines], rtol=1e-6)
     np.testing.assert_array_equal(array(curve["x"]), np.arange(1, len(lines) + 1))
 
@@ -340,7 +343,7 @@ def test_what_a_link_names_in_vain_falls_back_with_one_notice(page: str, query: 
     assert len(app.title) == 1
     assert link(app) == {"run": "reverse"} | dict(list(query.items())[:-1])
     if page == "overview":
-        assert "8 of 8 right" in app.title[0].value
+        assert app.title[0].value == "This transformer reads eight digits and writes them backwards."
         assert not train(app).disabled
     app.run()
     assert not app.warning
@@ -357,7 +360,7 @@ def test_any_dimensions_can_be_asked_for(dimensions: str) -> None:
 
 
 def test_a_typed_sequence_is_read_and_nonsense_refused() -> None:
-    app = open_page()
+    app = open_page(run="reverse")
     app.text_input(key="control-input").set_value("98765432").run()
     assert link(app) == {"run": "reverse", "input": "98765432"}
     assert app.text_input(key="control-input").value == "9 8 7 6 5 4 3 2"

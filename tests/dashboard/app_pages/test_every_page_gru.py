@@ -115,7 +115,7 @@ def test_the_overview_counts_what_it_says_by_itself(run: str, made: Path) -> Non
     model, _ = checkpoints.load(Run(made / run).snapshot())
     own = said_by_hand(model, QUESTION)
     right = sum(one == other for one, other in zip(own, QUESTION[::-1], strict=True))
-    assert f"{right} of 4 right" in open_page(run=run).title[0].value
+    assert f"Of this answer {right} of 4 tokens are right." in said(open_page(run=run))
 
 
 @pytest.mark.daily(1)

@@ -203,6 +203,6 @@ def test_the_second_look_waits_for_pytorch(there: bool, monkeypatch) -> None:
 def test_what_cannot_be_checked_says_why_and_the_page_stands(forgetting: None, monkeypatch) -> None:
     monkeypatch.setattr(case, "MOST_WEIGHTS", 1000)
     app = open_page(run="reverse")
-    assert "8 of 8 right" in app.title[0].value
+    assert app.title[0].value == "This transformer reads eight digits and writes them backwards."
     assert not app.error
     assert any("Health not checked: to check" in caption.value for caption in app.sidebar.caption)
