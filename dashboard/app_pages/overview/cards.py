@@ -61,7 +61,7 @@ def _waves() -> None:
 def _heads(sample: Sample, head: Head) -> None:
     """All heads; of an encoder and a decoder those that look at what the large one looks at."""
     kin = {site: each for site, each in sample.attentions.items() if Head(site, 0).kind == head.kind}
-    grid(kin, head, key="overview-heads", size=44)
+    grid(kin, head, key="overview-heads", size=50)
 
 
 def _other_mask(model: Model) -> tuple[masks.Mask, str]:

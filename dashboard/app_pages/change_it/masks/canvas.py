@@ -32,8 +32,8 @@ TO_TRY, TO_TRY_OF_A_TEXT = "sliding-window:2", "recent:4"
 """The mask that is offered as long as the model has its own."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
-WIDTHS = (1.0, 1.3, 1.0)
-"""Of the three pictures and of what stands above them: the one in the middle is worked on."""
+WIDTHS = (1.0, 1.25)
+"""Of the mask and of what it costs."""
 
 
 def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
@@ -42,10 +42,9 @@ def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:
     Returns it with a place beside these for what else belongs there.
     """
     mask = _of_the_view(model)
-    st.space("xxsmall")
     with st.container(key="compact-rules"):
         _rules(mask)
-    beside, numbers, kept = st.columns(WIDTHS, vertical_alignment="bottom", gap="medium")
+    numbers, beside, kept = st.columns((1.0, 1.4, 0.6), vertical_alignment="bottom", gap="medium")
     with kept:
         _kept(mask, positions(model))
     with numbers:

@@ -19,19 +19,17 @@ from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.foundation.claims import claim
 
-HEIGHT, FINE, MORE = (
-    270,
-    32,
-    60,
-)  # pixels of the three pictures; where they have more cells than this on a side, so many more
+HEIGHT, FINE, MORE = 270, 32, 60
+"""Pixels of a head's pictures; where they have more cells than this on a side, so many more."""
+CAUSE = 130
+"""Pixels by which the mask is larger than these."""
 
 REACH = "Which tokens can reach one output?"
 
 model = session.chosen()
 task, question = model.task, session.question(model)
 title = st.container()
-first = st.container()
-mask, beside = pick_mask(model)
+mask, first = pick_mask(model)
 with first:
     offer(model, mask)
 pad = task.lawful and len(question) < task.length  # a text is never padded
@@ -44,13 +42,27 @@ focus = focused(heads_of(before.attentions), model.survey())
 head = focus if focus in heads else heads[0]
 attention = after.attentions[head.site]
 scored, seen = (from_afar(each, words=not task.lawful) for each in (before.attentions[head.site], attention))
-
-with beside:
-    pick_head(heads, head, width="stretch")
-st.markdown(f"Below: [{REACH}](#reach)")
 height = HEIGHT + (MORE if len(seen.mask) > FINE else 0)
-left, middle, right = st.container(key="masks-row").columns(WIDTHS, gap="medium")
+
+# The cause on the left, and beside it what it costs.
+left, three = st.container(key="masks-row").columns(WIDTHS, gap="medium")
 with left:
+    st.markdown("**The mask**: drag to paint or wipe")
+    canvas(mask, attention, seen, height=height + CAUSE)
+    own = f"The model's own mask is **{model.config.model.mask_label}**."
+    st.caption(
+        f"**{mask.label}**: {mask.description}. {own}"
+        + (f" The input is padded to length {task.length}." if pad else "")
+    )
+    st.markdown(f"Below: [{REACH}](#reach)")
+seeds, reach = st.container(), st.container()
+st.header("What it does to a head", anchor=False)
+with st.container(key="masks-head"):
+    chosen, scores, pattern = st.columns((0.7, 1.0, 1.0), gap="medium")
+with chosen:
+    pick_head(heads, head, width="stretch")
+    st.caption(f"{orientation()} Grey and hatched: the mask forbids this key. That is not the same as a score of zero.")
+with scores:
     st.markdown("**Scores** under the model’s own mask")
     figure = coloured(
         patterns.scores_heatmap,
@@ -67,11 +79,7 @@ with left:
         alt=f"Scores of {head_label(head, model.config.model)} under the model's own mask.",
         height=height,
     )
-    st.caption(f"{orientation()} Grey and hatched: the mask forbids this key. That is not the same as a score of zero.")
-with middle:
-    st.markdown("**The mask**: drag to paint or wipe")
-    canvas(mask, attention, seen, height=height + 50)
-with right:
+with pattern:
     st.markdown("**Pattern** under this mask")
     figure = coloured(
         patterns.pattern_heatmap,
@@ -88,12 +96,7 @@ with right:
         alt=f"Pattern of {head_label(head, model.config.model)} under this mask.",
         height=height,
     )
-    st.caption(
-        f"**{mask.label}**: {mask.description}. The model's own mask is **{model.config.model.mask_label}**."
-        + (f" The input is padded to length {task.length}." if pad else "")
-    )
 
-three, reach = st.container(), st.container()
 st.header("What the model says", anchor=False)
 if task.lawful:
     said(model, before, after)
@@ -120,9 +123,11 @@ title.title(headline(), anchor=False)
 with three:
     if task.lawful:
         retraining.pictures(model, mask, length)
-        retraining.seeds()
     else:
         text.pictures(yard, mask, *compared)
+with seeds:
+    if task.lawful:
+        retraining.seeds()
 with reach:
     st.header(REACH, anchor="reach")
     ways(model, mask, length, chosen_target(task, length), before)

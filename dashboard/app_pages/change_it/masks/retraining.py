@@ -238,7 +238,10 @@ def _lesson(model: Model, mask: Mask, length: int) -> tuple[Lesson | None, str]:
 
 def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained: Answer | None) -> None:
     """When to train, how many steps, and the way to a training of the whole model."""
-    view, (switch, more, full) = session.settings(), st.columns(3, vertical_alignment="center")
+    view = session.settings()
+    # Beside the mask there is room for two buttons of whole words, not for three.
+    switch = st.container()
+    more, full = st.columns(2, vertical_alignment="center")
     with switch:
         bound(
             st.toggle,

@@ -33,7 +33,6 @@ name = bound_choice(
 kind = described(name)
 formula = f" $\\quad {kind.formula}$" if kind.formula else ""
 st.markdown(f"{capital(kind.description)}.{formula}")
-addition.token_and_position(model, name)
 if kind.told in ("bias", "rotation") and model.task.has_source:
     st.caption("This applies only to self-attention. Where the decoder looks at the source, positions are not used.")
 if name == "alibi":
@@ -48,8 +47,13 @@ else:
     if shown.note:
         st.caption(shown.note)
     chosen = encoding.pictures(shown, cursor)
+    summed = st.container()
     if shown.told == "vectors" or shown.base is not None:
         rotation.step(shown, cursor, chosen)
+    with summed:
+        addition.token_and_position(model, name)
+if kind.told in ("bias", "nowhere"):
+    addition.token_and_position(model, name)
 title.title(headline, anchor=False)
 alibi_and_none.norms_side_by_side(model, name)
 if name == own and model.task.lawful:

@@ -319,6 +319,10 @@ def test_the_models_own_painted_mask_changes_nothing(painted: str) -> None:
 
 def test_the_way_to_an_output_stands_before_what_the_model_says_and_is_linked_above() -> None:
     app = open_page("masks", **REVERSE)
-    assert [each.value for each in app.header] == ["Which tokens can reach one output?", "What the model says"]
+    assert [each.value for each in app.header] == [
+        "Which tokens can reach one output?",
+        "What it does to a head",
+        "What the model says",
+    ]
     assert app.header[0].proto.anchor == "reach"
     assert any("(#reach)" in each.value for each in app.markdown)
