@@ -25,6 +25,7 @@ from dashboard.parts.widgets import barred
 from dashboard.server import background
 from dashboard.server.deadlines import deadlines
 from dashboard.view import clicks, permission, session, training
+from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
 from transformer.training.queue import warm_ups
@@ -105,13 +106,17 @@ def _watch(name: str) -> None:
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, and give the sidebar its Train button back.
         st.session_state.taken_over = name
+        st.session_state.ended_on = st.session_state.page
         if own and _has_result(run, state) and not cut:
             session.look_at_step(name)
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         clicks.again()  # it is there: nothing is left to wait for
-    _head(run, state, metrics, own)
+    folded = not state.live and st.session_state.get("ended_on") != st.session_state.page
+    _head(run, state, metrics, own, folded)
+    if folded:
+        return  # on the page where it ended it is a picture; on every other it would stand above the page's own
     lost = not state.live and not _has_result(run, state)
     if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
         return
@@ -149,14 +154,21 @@ def _film_is_coming(run: Run) -> bool:
     return coming
 
 
-def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) -> None:
-    """What is going on, and the buttons that change it; whose training it is not only looks."""
+def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, folded: bool) -> None:
+    """What is going on, and the buttons that change it; whose training it is not only looks.
+
+    Of a training that is over and `folded` the way to its film stands here, in place of the film.
+    """
     why = permission.to_resume(run)
     options = barred(why)
     if not state.live:
         words, resume, close = st.columns([9, 2.2, 0.8], vertical_alignment="center")
         words.markdown(_headline(run, state, metrics, own))
-        if run.resumable:
+        film = PAGES["film"]
+        elsewhere = session.chosen().name == run.name and st.session_state.page != film.title
+        if folded and elsewhere and _has_result(run, state):
+            resume.page_link(film.script, label="Film", icon=":material/movie:")
+        elif run.resumable:
             resume.button(
                 "Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume", **options
             )

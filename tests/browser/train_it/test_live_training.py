@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import PAGES, query, title, violations, wait_until_painted
+from tests.kit.driving import PAGES, go_to, query, title, violations, wait_until_painted
 from tests.kit.runs import looked_after, reached
 from tests.kit.waiting import wait_for
 from transformer.training.runs import Run
@@ -60,6 +60,10 @@ def test_a_training_is_watched_its_model_taken_and_its_film_shown(page: Page, ad
     stage(page).get_by_role("button", name="Use step 0 on every page").click()
     expect(page).to_have_url(query(run=name, step="0"))
     expect(train(page)).to_be_enabled()
+    go_to(page, "Attention heads")  # on another page it is one line, with the way to its film
+    expect(page.locator(".st-key-training")).to_contain_text("solved at step")
+    expect(stage(page)).to_have_count(0)
+    expect(page.locator(".st-key-training").get_by_role("link", name="Film")).to_be_visible()
     page.locator(".st-key-training").get_by_role("button", name="close icon").first.click()
     expect(page.locator(".st-key-training")).to_have_count(0)
 
