@@ -17,6 +17,7 @@ from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
 from transformer.analysis.heads.metrics import MIXED
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.masks import parse
 
 LINK = "pattern"
@@ -71,7 +72,7 @@ def grid(
         panels_of(attentions, patterns),
         key=key,
         focus=None if focus is None else heads.index(focus),
-        alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",
+        alt=f"Attention patterns of {counted(len(heads), 'head')}{'; one of them is enlarged' * (len(heads) > 1)}.",
         link=LINK,
         size=size,
         by_row=by_row,

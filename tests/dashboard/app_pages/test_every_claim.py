@@ -73,6 +73,7 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     "masks": [{"live": "0", "sequences": "512"}],
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
     "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
+    "information": [{}, {"poked": "1", "replacement": "0"}],
     "machine": [{}, {"zoom": "block"}, {"zoom": "head"}],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""

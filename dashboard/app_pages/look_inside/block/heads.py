@@ -275,7 +275,8 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
             f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {share_text(found.pattern[0, best[0]])}."
         )
     elif different == 1:
-        said = f"All {n_heads} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
+        all_of = "Both" if n_heads == 2 else f"All {n_heads}"
+        said = f"{all_of} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
     else:
         said = f"The {n_heads} heads look most at {different} different tokens."
     said += f" Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else ""
@@ -297,10 +298,12 @@ def _shares(found: SideBySide, makers: list[Maker] | None) -> None:
     figure = coloured(written_rows, found.written, found.bias, found.out, found.shares)
     plot(figure, key="head-vectors", alt=said, height=_high(n_heads + 2, 100), makers=makers)
     length = float(np.linalg.norm(found.out.astype(np.float64)))
-    lengths = (
-        f" Their lengths add up to {found.lengths.sum():.2f}, but the output has length {length:.2f}: vectors can "
+    added = float(found.lengths.sum() + np.linalg.norm(found.bias.astype(np.float64)))
+    cancels = (
+        f" Their lengths add up to {added:.2f}, but the output has length {length:.2f}: vectors can cancel each other."
+        if n_heads > 1 and f"{length:.2f}" != f"{added:.2f}"
+        else ""
     )
-    cancels = f"{lengths}cancel each other." if n_heads > 1 else ""
     st.caption(f"{said}{cancels}")
 
 
@@ -312,11 +315,13 @@ def _high(rows: int, around: int) -> int:
 def _headline(found: SideBySide, is_wide: bool) -> str:
     """Which head writes the longest vector, if one writes any."""
     n_heads, width, whole = _sizes(found)
+    writes = bool(found.lengths.any())
     if n_heads == 1:
-        return f"There is one head: all {whole} numbers stay together, and it alone writes."
-    head = int(found.shares.argmax())
+        end = "it alone writes" if writes else f"it writes nothing at {_token(found)}, which may see nothing"
+        return f"There is one head: all {whole} numbers stay together, and {end}."
+    head = int(found.lengths.argmax())
     whose = "Untrained, " if is_wide else ""
-    if not found.shares.any():
+    if not writes:
         return (
             f"{whose}{whole} = {n_heads} × {width}: no head writes anything at {_token(found)}, which may see nothing."
         )

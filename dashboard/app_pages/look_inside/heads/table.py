@@ -40,6 +40,7 @@ from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
+from transformer.foundation.words import counted
 
 HEIGHT = 460
 BREATH = 0.12
@@ -165,7 +166,7 @@ def _table(
             ),
             **columns,
         },
-        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
+        alt=f"Table of {counted(len(labels), 'head')} and {counted(len(shown), 'metric')}. {said}",
     )
     measured_on = (
         f"{metrics.sequences} fresh sequences" if model.task.lawful else f"{metrics.sequences} held-out passages"

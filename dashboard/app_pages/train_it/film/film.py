@@ -74,10 +74,11 @@ def use_head(index: int | None, heads: list[Head]) -> None:
 
 def described(film: Film, headline: str) -> str:
     heads = "the patterns of all heads, " if film.readings else ""
-    return (
-        f"{headline} A film of {len(film.steps)} steps whose weights were kept, {film.steps[0]} to {film.steps[-1]}: "
-        f"{heads}the loss, and the accuracy by position."
-    )
+    first, last = film.steps[0], film.steps[-1]
+    over = f"{len(film.steps)} steps whose weights were kept, {first} to {last}"
+    if first == last:
+        over = f"the one step whose weights were kept, step {last}"
+    return f"{headline} A film of {over}: {heads}the loss, and the accuracy by position."
 
 
 def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]) -> None:
@@ -158,7 +159,9 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         return
     place, title, found = "the token to say next", "share of attention on that token", film.shares
     steps, over = film.steps, f"the mean over {film.surveyed} sequences"
-    none = "In this task no token of the input is the one to look at."
+    none = f"Under this mask no head ever sees {place}."
+    if not model.task.points:
+        none = "In this task no token of the input is the one to look at."
     if not model.task.lawful:
         place, found = text.most_looked_at(film)
         steps, title = film.steps[film.pictured], f"share on {place}"

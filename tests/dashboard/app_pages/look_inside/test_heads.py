@@ -146,8 +146,8 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["mixed"], "The one head is mixed: no single thing stands out."),
-        (["mixed"] * 3, "All 3 heads are mixed: no single thing stands out."),
+        (["mixed"], "The one head is mixed: no single name fits."),
+        (["mixed"] * 3, "All 3 heads are mixed: no single name fits any of them."),
         (["expected"], "Head 0 reads the expected key."),
         (["mixed", "expected", "mixed"], "Head 1 reads the expected key; 2 are mixed."),
         (
@@ -156,7 +156,7 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
         ),
         (["first"] * 3, "Heads 0, 1 and 2 look at the first key."),
         (["uniform"] * 5 + ["mixed"], "5 heads look evenly at all they may see; 1 is mixed."),
-        (["mixed"] * 2, "Both heads are mixed: no single thing stands out."),
+        (["mixed"] * 2, "Both heads are mixed: no single name fits any of them."),
     ],
 )
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:

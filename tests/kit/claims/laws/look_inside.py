@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
-from tests.kit.claims.laws.several_pages import NOISE, costs_of
+from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
 from tests.kit.claims.world import World
 
 PAGE = "app_pages/look_inside/"
@@ -146,9 +146,29 @@ def stands_highest(
     assert all is None or int(all) == len(world.heads)
 
 
+@law(
+    f"{HEADS}scatter_sentence",
+    rf"(?:(?P<many>\d+) heads|Heads (?P<heads>.+)) stand highest: drop when removed (?P<drop>[−\d.]+) each\.{STANDS}",
+)
+def stand_highest(
+    world: World, many: str | None, heads: str | None, drop: Shown, missing: str | None, all: str | None
+) -> None:
+    shares = {each: value for each, value in world.shares().items() if value == value}
+    found = {each: costs_of(world)[each] for each in shares}
+    level = sum(abs(each - drop.value) < NOISE for each in found.values())
+    assert level >= (int(many) if many else len(named(world, heads or "")))
+    assert all is None or int(all) == len(world.heads)
+    assert int(missing or 0) == len(world.heads) - len(shares)
+    assert max(found.values()) < drop.value + 2 * NOISE
+    assert heads is None or {*named(world, heads)} <= {*shares}
+
+
 @law(f"{HEADS}scatter_sentence", r"No head here has values for both metrics: expected key and drop when removed\.")
 def no_values(world: World) -> None:
-    assert all(each != each for each in world.shares().values())
+    """What may see one key alone has no share of its own: nothing was chosen."""
+    _, seen = world.looked
+    choice = {site: mask.sum(axis=-1).max() > 1 for site, mask in seen.masks.items()}
+    assert all(each != each or not choice[head.site] for head, each in world.shares().items())
 
 
 # --- inside a head, inside a block
@@ -222,11 +242,20 @@ def writes_longest(
 @law(
     f"{PAGE}block/heads._headline",
     rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): no head writes anything at {TOKEN}, which may see nothing\.",
-    rare=True,
 )
 def writes_nothing(world: World, width: str, heads: str, each: str, token: str, place: str, source: str | None) -> None:
     _, seen = world.alone
     assert any(not each[0, 0, int(place) - 1].any() for each in seen.masks.values() if int(place) <= each.shape[2])
+    assert (int(heads), int(width)) == (world.sizes.n_heads, world.sizes.d_model)
+
+
+@law(
+    f"{PAGE}block/heads._headline",
+    rf"There is one head: all (?P<width>\d+) numbers stay together, and it writes nothing at {TOKEN}, which may see "
+    r"nothing\.",
+)
+def one_writes_nothing(world: World, width: str, token: str, place: str, source: str | None) -> None:
+    writes_nothing(world, width, "1", width, token, place, source)
 
 
 def normed(world: World, place: str) -> list[np.ndarray]:
@@ -340,8 +369,8 @@ def has_parameters(world: World, numbers: Shown, tensors: str, buffers: str) -> 
 
 @law(
     f"{PAGE}machine/words.headline",
-    r"(?:(?P<source>\d+) source tokens and )?(?P<tokens>\d+) tokens pass (?P<blocks>\d+) blocks?(?P<each> in each "
-    r"stack)?: "
+    r"(?:(?P<source>\d+) source tokens? and )?(?P<tokens>\d+) tokens? pass(?:es)? (?P<blocks>\d+) blocks?(?P<each> in "
+    r"each stack)?: "
     r"(?P<total>[\d,]+) parameters\.",
 )
 def passes(world: World, source: str | None, tokens: str, blocks: str, each: str | None, total: Shown) -> None:
@@ -370,6 +399,14 @@ def block_has(world: World, stack: str, n: str, own: Shown, total: Shown) -> Non
 def head_is(world: World, head: str, heads: str, width: str, d: str) -> None:
     assert (int(heads), int(d)) == (world.sizes.n_heads, world.model.embedding.weight.shape[1])
     assert int(heads) * int(width) == int(d)
+
+
+@law(
+    f"{PAGE}machine/words.headline",
+    r"Head (?P<head>[\d.]+) is the only one in its layer: all (?P<width>\d+) numbers are its own\.",
+)
+def head_is_alone(world: World, head: str, width: str) -> None:
+    assert (world.sizes.n_heads, int(width)) == (1, world.model.embedding.weight.shape[1])
 
 
 # --- through the layers
@@ -404,11 +441,17 @@ def hidden(world: World) -> None:
     assert right_at(world)[1] == 0
 
 
-@law(LAYERS, r"No answer yet: (?P<stage>.+), (?P<right>\d+) of (?P<of>\d+) are right\.")
-def no_answer(world: World, stage: str, right: str, of: str) -> None:
+@law(
+    LAYERS,
+    r"(?P<none>No answer yet|Not yet the answer): (?P<stage>.+), (?P<right>\d+) of (?P<of>\d+) "
+    r"(?P<verb>is|are) right\.",
+)
+def no_answer(world: World, none: str, stage: str, right: str, of: str, verb: str) -> None:
     found, total = right_at(world)
     assert (int(right), int(of), stage) == ([*found.values()][-1], total, [*found][-1])
     assert int(right) <= total / 2
+    assert (none == "No answer yet") == (right == "0")
+    assert (verb == "is") == (right == "1")
 
 
 @law(
