@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.kit.claims import Shown, law
-from tests.kit.claims.world import Head, World, spans
+from tests.kit.claims.world import Head, World, expected_of, spans
 
 NOISE = 0.06
 """How far a mean over 256 sequences or more may lie from the same over others: four standard errors."""
@@ -22,12 +22,10 @@ FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
 
 def is_where(world: World, seeing: str | None, of: str | None, part: str | None) -> None:
     """At how many outputs the token to be said may be seen at all."""
-    batch, seen = world.looked
+    _, seen = world.looked
     answers = int(world.task.answers(world.task.length).sum())
     site = next(head.site for head in world.shares())
-    questions = batch.source if batch.source is not None else batch.tokens[:, : world.task.length]
-    pairs = zip(questions, seen.masks[site][:, 0], strict=True)
-    rows = [int((world.task.expected_keys(question) & mask).any(axis=1).sum()) for question, mask in pairs]
+    rows = (expected_of(world.task) & seen.masks[site][:, 0]).any(axis=2).sum(axis=1).tolist()
     if part is not None:
         assert abs(np.mean(rows) / answers - float(part)) < NOISE
     elif seeing is not None:
@@ -433,7 +431,7 @@ def loss(world: World, loss: Shown, steps: str, guess: Shown, floor: Shown, half
     assert loss == metrics[-1]["loss"]
     assert guess == math.log(world.task.symbols)
     room = 0.02 if half is None else 0.02 + 2 * float(half)
-    assert abs(floor.value - world.floor()) < room, world.floor()
+    assert abs(floor.value - world.floor) < room, world.floor
 
 
 @law("parts/learning.loss_sentence", r"No step has been recorded yet\.")
@@ -453,11 +451,11 @@ def floor(world: World, guessed: str, of: str, symbols: str, each: Shown, weight
     assert int(guessed) == int((world.most() <= 1 / world.task.symbols + 1e-9).sum())
     assert (int(symbols), each) == (world.task.symbols, each)
     assert each == math.log(world.task.symbols)
-    assert floor == world.floor()
+    assert floor == world.floor
 
 
 @law("parts/learning.floor_sentence", None)
 def no_floor_in_a_line(world: World) -> None:
     """Where it is 0, or no sum of a few terms."""
     partly = (world.most() < 1 - 1e-9) & (world.most() > 1 / world.task.symbols + 1e-9)
-    assert world.floor() < 1e-6 or partly.any() or len(world.task.lengths) > 1
+    assert world.floor < 1e-6 or partly.any() or len(world.task.lengths) > 1
