@@ -47,7 +47,7 @@ class Pass:
     read: dict[str, Array] = field(default_factory=dict)
     """What each norm was given, by its path."""
     written: dict[str, Array] = field(default_factory=dict)
-    """What each head adds to the stream, float [row, head, position, d_model]."""
+    """What each head adds to the stream, float [row, head, position, d_model]; of a single row alone."""
     logits: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -214,7 +214,8 @@ class World:
             if head.site == site:
                 z[:, head.index] = 0.0
         rows = w[f"{site}.out.weight"].reshape(-1, self.sizes.n_heads, width)
-        seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
+        if len(z) == 1:
+            seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
         joined = z.swapaxes(1, 2).reshape(*asking.shape[:2], -1)
         return joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
 

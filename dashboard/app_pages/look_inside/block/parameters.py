@@ -140,7 +140,8 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
     size = sum(entry.size for entry in found if entry.kind == "parameter" and not entry.same_as)
     buffers = [entry for entry in found if entry.kind == "buffer"]
     stored = [entry for entry in buffers if entry.stored]
-    held = ", ".join(f"`{entry.name}`" for entry in buffers) + f", {sum(entry.numbers for entry in buffers):,} numbers"
+    many = sum(entry.numbers for entry in buffers)
+    held = ", ".join(f"`{entry.name}`" for entry in buffers) + f", {many:,} number{'s' * (many != 1)}"
     kept = "None is" if not stored else f"{len(stored)} of {len(buffers)} are"
     parameter, buffer, positions = st.container(key="stacked-parameters").columns(3, gap="large")
     with parameter:
