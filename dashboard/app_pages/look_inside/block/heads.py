@@ -264,9 +264,17 @@ def _token(found: SideBySide) -> str:
 
 
 def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
-    n_heads = len(found.pattern)
     st.markdown(f"**Where each head looks** from {plain(_token(found))}")
-    best = found.pattern.argmax(axis=1)
+    said = looking_sentence(found)
+    figure = coloured(attention_rows, found.pattern, found.visible, found.keys)
+    plot(figure, key="head-attention", alt=said, height=_high(len(found.pattern), 100), makers=makers)
+    st.caption(plain(said))
+
+
+@claim
+def looking_sentence(found: SideBySide) -> str:
+    """At which token each head looks most, and how many tokens may not be seen."""
+    n_heads, best = len(found.pattern), found.pattern.argmax(axis=1)
     different, hidden = len(set(best.tolist())), int((~found.visible.any(axis=0)).sum())
     if not found.pattern.any():
         said = "This token may see nothing."
@@ -279,10 +287,7 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
         said = f"{all_of} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
     else:
         said = f"The {n_heads} heads look most at {different} different tokens."
-    said += f" Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else ""
-    figure = coloured(attention_rows, found.pattern, found.visible, found.keys)
-    plot(figure, key="head-attention", alt=said, height=_high(n_heads, 100), makers=makers)
-    st.caption(plain(said))
+    return f"{said} Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else said
 
 
 def _shares(found: SideBySide, makers: list[Maker] | None) -> None:

@@ -111,12 +111,13 @@ def _table(model: Model, found: tuple[Entry, ...]) -> None:
             ),
         }
     own = [entry.name for entry in found if entry.kind == "parameter" and not entry.same_as]
-    words = _movement(model, {name: moved[name] for name in own if moved})
+    words = moved_sentence(model, {name: moved[name] for name in own if moved})
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), MOST_ROWS), column_config=config, alt=words)
     st.caption(words)
 
 
-def _movement(model: Model, moved: dict[str, Movement]) -> str:
+@claim
+def moved_sentence(model: Model, moved: dict[str, Movement]) -> str:
     """How far the weights have moved, in a sentence or two."""
     name = plain(model.name)
     if not moved:

@@ -11,6 +11,8 @@ from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
 from tests.kit.claims.world import World
+from tests.kit.pages import shown
+from transformer.model import build
 
 PAGE = "app_pages/look_inside/"
 TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
@@ -314,6 +316,109 @@ def fire(
         assert min(abs(int(never.split()[0]) - each) for each in silent) <= 2
 
 
+@law(
+    f"{PAGE}block/feed_forward.strongest_sentence",
+    r"Unit (?P<unit>\d+) is the strongest here, with (?P<most>[\d.]+)\. It fires at (?P<often>\d+)% of all positions\. "
+    r"(?:It also|Unit (?P<other>\d+)) writes the longest vector, of length (?P<length>[\d.]+)\.",
+)
+def is_strongest(world: World, unit: str, most: Shown, often: str, other: str | None, length: Shown) -> None:
+    """Somewhere in one of the blocks: the sentence does not say at which token, the title does."""
+    _, seen = world.alone
+    _, many = world.looked
+    found = []
+    for site, hidden in seen.hidden.items():
+        sizes = np.linalg.norm(world.weights[f"{site}.down.weight"], axis=0)
+        share = (many.hidden[site][..., int(unit)] > 0).mean()
+        for x in hidden[0]:
+            written = x * sizes
+            found.append(
+                x.argmax() == int(unit)
+                and most == x.max()
+                and int(other or unit) == written.argmax()
+                and length == written.max()
+                and abs(share - int(often) / 100) < NOISE + 0.005
+            )
+    assert any(found)
+
+
+@law(
+    f"{PAGE}block/parameters.moved_sentence",
+    r"mine at step (?P<step>\d+): nothing has moved yet\. These are the weights that its seed draws\.",
+)
+def nothing_has_moved(world: World, step: str) -> None:
+    assert int(step) == world.step
+    drawn = build(world.config).state_dict()
+    assert all(np.array_equal(drawn[name].double().numpy(), each) for name, each in world.weights.items())
+
+
+@law(
+    f"{PAGE}block/parameters.moved_sentence",
+    r"mine at step (?P<step>\d+), compared with the weights that its seed draws \(step 0\): (?P<moved>\d+) of "
+    r"(?P<of>\d+) tensors of parameters have moved\. (?P<name>\S+) has moved the furthest of those that did "
+    r"not begin at 0, by "
+    r"(?P<far>[\d.]+) of its initial length\. A bar stands empty where the tensor began at 0, as biases do\.",
+)
+def has_moved_furthest(world: World, step: str, moved: str, of: str, name: str, far: Shown) -> None:
+    assert int(step) == world.step
+    drawn, own = build(world.config).state_dict(), dict(world.model.named_parameters())
+    ways = {each: np.linalg.norm(world.weights[each] - drawn[each].double().numpy()) for each in own}
+    began = {each: np.linalg.norm(drawn[each].double().numpy()) for each in own}
+    shares = {each: way / began[each] for each, way in ways.items() if began[each]}
+    assert (int(moved), int(of)) == (sum(way > 0 for way in ways.values()), len(own))
+    assert far == shares[shown(name)]
+    assert shares[shown(name)] >= max(shares.values()) - 1e-3
+
+
+GREY = r"(?: Grey: (?P<hidden>\d+) of (?P<of>\d+) tokens may not be seen\.)?"
+
+
+def rows_of(world: World, hidden: str | None, of: str | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each attention and query of which so many keys are hidden: the pattern, [head, key], and what is seen."""
+    _, seen = world.alone
+    found = []
+    for site, pattern in seen.patterns.items():
+        for query in range(pattern.shape[2]):
+            visible = np.broadcast_to(seen.masks[site], pattern.shape)[0, 0, query]
+            if int(hidden or 0) == (~visible).sum() and int(of or len(visible)) == len(visible):
+                found.append((pattern[0, :, query], visible))
+    return found
+
+
+@law(f"{PAGE}block/heads.looking_sentence", rf"This token may see nothing\.{GREY}")
+def sees_no_key(world: World, hidden: str | None, of: str | None) -> None:
+    assert any(not visible.any() for _, visible in rows_of(world, hidden, of))
+
+
+@law(
+    f"{PAGE}block/heads.looking_sentence",
+    rf"(?:The head looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?'(?P<token>[^']+)' at "
+    rf"(?P<place>\d+)(?:: (?P<share>[\d.]+))?\.{GREY}",
+)
+def look_at_one(
+    world: World, heads: str | None, token: str, place: str, share: Shown | None, hidden: str | None, of: str | None
+) -> None:
+    rows = [
+        row
+        for row, _ in rows_of(world, hidden, of)
+        if int(place) <= row.shape[1] and (row.argmax(axis=1) == int(place) - 1).all()
+    ]
+    assert rows
+    assert heads is None or int(heads) == world.sizes.n_heads
+    assert (share is not None) == (world.sizes.n_heads == 1)
+    assert share is None or any(
+        abs(share.value - row[0, int(place) - 1]) < 0.006 for row in rows
+    )  # nearly all, cut off
+
+
+@law(
+    f"{PAGE}block/heads.looking_sentence",
+    rf"The (?P<heads>\d+) heads look most at (?P<different>\d+) different tokens\.{GREY}",
+)
+def look_at_several(world: World, heads: str, different: str, hidden: str | None, of: str | None) -> None:
+    assert int(heads) == world.sizes.n_heads
+    assert any(len({*row.argmax(axis=1)}) == int(different) for row, _ in rows_of(world, hidden, of))
+
+
 @law(f"{PAGE}block/feed_forward.without", r"mine has no feed-forward layers, so there are no hidden units\.")
 def has_no_units(world: World) -> None:
     assert not any("feed_forward" in name for name, _ in world.model.named_parameters())
@@ -551,8 +656,8 @@ def comes_from(world: World, layer: str, share: Shown, even: Shown, mean: Shown)
     expected = expected & (evenly > 0)
     rows = expected.any(axis=1)
     alone = seen.patterns[f"{world.stack}.{layer}.self_attention"][0].mean(axis=0)
-    for shown, values in ((share, found), (even, evenly), (mean, alone)):
-        assert shown == (values * expected).sum(axis=1)[rows].mean()
+    for said, values in ((share, found), (even, evenly), (mean, alone)):
+        assert said == (values * expected).sum(axis=1)[rows].mean()
 
 
 @law(ROLLED, r"Through layer (?P<layer>\d+) no path leads from an answer to the place that must output it\.")

@@ -35,6 +35,23 @@ def chance(world: World, symbols: str, chance: Shown, blind: str | None) -> None
     assert abs(float(blind or 1 / world.task.symbols) - found) < 0.012
 
 
+@law(
+    "app_pages/train_it/film/film.share_sentence",
+    r"At step (?P<step>\d+) head (?P<head>.+) has (?P<share>[\d.]+) of its attention on the token to say next: the "
+    r"mean over \d+ sequences\.(?: At step (?P<first>\d+) it had (?P<before>[\d.]+)\.)?",
+)
+def has_of_its_attention(
+    world: World, step: str, head: str, share: Shown, first: str | None, before: Shown | None
+) -> None:
+    kept = world.run.snapshots()
+    assert int(step) == max(kept)
+    assert (first is None) == (len(kept) == 1)
+    assert abs(world.at_step(int(step)).shares()[world.head(head)] - share.value) < NOISE
+    if first is not None and before is not None:
+        assert int(first) == min(kept)
+        assert abs(world.at_step(int(first)).shares()[world.head(head)] - before.value) < NOISE
+
+
 def left_without(world: World, heads: str, known: np.ndarray) -> dict[str, float]:
     named = heads.replace(" or ", ", ").split(", ")
     return {each: float(world.right(2048, without=(world.head(each),), other=True)[:, known].mean()) for each in named}
