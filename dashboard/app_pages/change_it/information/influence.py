@@ -234,14 +234,18 @@ class Flow:
                 f"{int(leaking.sum()):,} of {pairs:,} {cells} must be 0 and are not; {which}. "
                 f"The model's own mask is {mask}."
             )
+        recurrent = self.model.config.model.recurrent
         if self.reach.all():
+            if recurrent:
+                return "No cell is forbidden: every output may know every token."
             return f"No cell is forbidden: under the mask {mask} every output may know every token."
         column = ~self.reach[:, self.slot]
         position = self.slot - self.grain.n_source
         if not column.any():
             words = "Every output may know this token."
         elif position >= 0 and np.array_equal(column, np.arange(len(column)) < position):
-            words = f"Nothing before position {position + 1} moved: the mask holds."
+            why = "they are said before it is read" if recurrent else "the mask holds"
+            words = f"Nothing before position {position + 1} moved: {why}."
         else:
             words = f"No path leads from it to {int(column.sum())} of the outputs. They did not move: the mask holds."
         if whole and pairs == 1:

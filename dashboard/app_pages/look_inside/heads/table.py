@@ -173,7 +173,7 @@ def _table(
     )
     st.caption(
         f"Means over {measured_on} with 95 % intervals. Only queries that see more than one key "
-        f"count.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        f"count.{_drop_note(metrics)}{_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
         "the map, to see that head above."
     )
 
@@ -217,7 +217,7 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
-    return f"If head {labels[index]} looked evenly, it would have: {', '.join(even)}." if even else ""
+    return f" If head {labels[index]} looked evenly, it would have: {', '.join(even)}." if even else ""
 
 
 # --- the scatter

@@ -37,6 +37,12 @@ def headline(model: Model, survey: Survey) -> str:
 
 
 @claim
+def without(name: str, handed_over: str) -> str:
+    """What is said of a model that has no attention."""
+    return f"{name} has no attention: its decoder gets only {handed_over}."
+
+
+@claim
 def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool = True) -> str:
     """Which heads have a name, and how many have none; without a `choice` of keys none could have earned one."""
     if not choice:

@@ -95,7 +95,7 @@ SENTENCES = {
     "z": "The mean of the values, weighed by the row of the pattern: {width} numbers for each query.",
     "gru": "A GRU goes from token to token. Its state of {d} numbers is all that it keeps of what it has read.",
     "handed": "The decoder starts from the encoder’s last state: {d} numbers, however long the source is.",
-    "alignment": "The decoder’s state looks at all {source} states of the encoder and takes their weighted mean.",
+    "alignment": "The decoder’s state looks at {states} of the encoder and takes their weighted mean.",
 }
 """What the boxes of a kind do, and of its variants."""
 
@@ -119,7 +119,7 @@ def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
         last_axis=box.shape[-1],
         last=size.vocabulary - 1,
         vocabulary=f"{size.vocabulary:,}",
-        source=size.source,
+        states=f"all {size.source} states" if size.source != 1 else "the one state",
         context=size.context,
         d=config.d_model,
         d_ff=config.d_ff,

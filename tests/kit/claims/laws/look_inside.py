@@ -71,6 +71,16 @@ def no_choice(world: World) -> None:
     assert all(mask.sum(axis=-1).max() < 2 for mask in seen.masks.values())
 
 
+@law(
+    f"{HEADS}without", r".+ has no attention: its decoder gets only (?P<vectors>.+) of (?P<d>\d+) numbers\.", rare=True
+)
+def has_no_attention(world: World, vectors: str, d: str) -> None:
+    """Of a GRU: test_every_page_gru.py says it."""
+    assert not world.sizes.attends
+    assert int(d) == world.sizes.d_model
+    assert vectors == ("one vector" if world.sizes.n_layers == 1 else f"{world.sizes.n_layers} vectors")
+
+
 @law(f"{HEADS}named_sentence", r"(?!No query)(?P<said>.+)\.")
 def are_called(world: World, said: str) -> None:
     """What a head is called, it does for the most part; and one that does a thing nearly always has its name."""
