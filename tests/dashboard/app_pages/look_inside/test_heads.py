@@ -10,7 +10,7 @@ import pytest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
-from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, telling
+from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, scatter_sentence, telling
 from dashboard.components.payload import unpack
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
@@ -162,6 +162,27 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
     assert named_sentence([str(i) for i in range(len(names))], names) == words
     assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query sees more than one key here")
+
+
+@pytest.mark.parametrize(
+    ("drops", "said"),
+    [
+        ([0.0, 0.2, 0.1], "Head 1 stands highest: drop when removed 0.200 ± 0.000, expected key 0.500 ± 0.000."),
+        ([0.0, 0.2, 0.20004], "Heads 1 and 2 stand highest: drop when removed 0.200 each."),
+        ([0.0] * 5, "5 heads stand highest: drop when removed 0.000 each."),
+        (
+            [0.1, 0.1, NAN],
+            "Heads 0 and 1 stand highest: drop when removed 0.100 each. 1 of 3 heads are left out, because one of the "
+            "two metrics is not defined for them.",
+        ),
+    ],
+)
+def test_heads_that_no_digit_tells_apart_stand_highest_together(drops: list[float], said: str) -> None:
+    means, shares = np.array(drops), np.full(len(drops), 0.5)
+    heads = tuple(Head("decoder.0.self_attention", index) for index in range(len(drops)))
+    estimates = {"drop": Estimate(means, means, means, 8), "expected": Estimate(shares, shares, shares, 8)}
+    found = HeadMetrics(heads, 8, estimates, {}, {}, np.zeros((len(drops), len(drops))))
+    assert scatter_sentence(found, [str(head.index) for head in heads], "expected", "drop") == said
 
 
 def test_an_interval_is_written_out() -> None:

@@ -364,6 +364,9 @@ def test_sentences_say_what_the_counts_say():
     assert words.symbol_sentence(np.array([0, 4, 0]), np.array([4, 4, 5]), ("a", "b", "c"), "the answer") == (
         "Of the answer 'a' and 'c' are right least often: 0.000 of the time each; 'b' most often: 4 of 4 (1.000)."
     )
+    assert words.symbol_sentence(np.array([1, 2]), np.array([2, 4]), ("a", "b"), "the answer") == (
+        "Every symbol of the answer is right equally often: 0.500 of the time."
+    )
     assert words.length_sentence(np.array([0.5, 1.0, 1.0]), [1, 2, 3], [False, False, True]) == (
         "Whole answers are right most often at lengths 2 (not trained on) and 3: 1.000. They are right least often at "
         "length 1 (not trained on): 0.500."

@@ -330,7 +330,7 @@ def flip(world: World, count: str, symbol: str, most: str | None) -> None:
     assert any(moved(world, slot)[1][at].sum() == number for slot in range(slots))
 
 
-@law(f"{INFLUENCE}flips", r"(?P<place>'.+) is '(?P<symbol>[^']+)' already, so nothing can move\.")
+@law(f"{INFLUENCE}flips", r"(?P<place>'.+) is '(?P<symbol>[^']+)' already, so nothing can move\.", rare=True)
 def is_there_already(world: World, place: str, symbol: str) -> None:
     assert place.startswith(f"'{symbol}' at ")
     assert dict(world.view)["replacement"] == symbol

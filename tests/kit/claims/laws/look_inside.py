@@ -161,6 +161,7 @@ def stands_highest(
 @law(
     f"{HEADS}scatter_sentence",
     rf"(?:(?P<many>\d+) heads|Heads (?P<heads>.+)) stand highest: drop when removed (?P<drop>[−\d.]+) each\.{STANDS}",
+    rare=True,
 )
 def stand_highest(
     world: World, many: str | None, heads: str | None, drop: Shown, missing: str | None, all: str | None

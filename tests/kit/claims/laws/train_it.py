@@ -120,7 +120,11 @@ def every_symbol(world: World, of: str, right: Shown, all: Shown) -> None:
     assert right.value == all.value == sum(seen for _, seen in found.values()) == sum(hit for hit, _ in found.values())
 
 
-@law(f"{WORDS}symbol_sentence", rf"Every symbol of {OF} is right equally often: (?P<share>[\d.]+) of the time\.")
+@law(
+    f"{WORDS}symbol_sentence",
+    rf"Every symbol of {OF} is right equally often: (?P<share>[\d.]+) of the time\.",
+    rare=True,
+)
 def equally_often(world: World, of: str, share: Shown) -> None:
     assert all(share == hit / seen for hit, seen in by_symbol(world, is_of(world, of)).values())
 
