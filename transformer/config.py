@@ -13,6 +13,7 @@ from transformer import masks
 from transformer.foundation.checks import ConfigError, check_types, require, within
 from transformer.foundation.foreign import quoted, shortened
 from transformer.foundation.registry import Registry
+from transformer.foundation.words import counted
 from transformer.norms import NORMS, Norm
 from transformer.positions import ENCODINGS, Described, described
 
@@ -182,7 +183,7 @@ class ModelConfig:
     def shape(self) -> str:
         """Its shape in words: "decoder, 2 × 4 heads", "GRU, scaled-dot attention"."""
         if not self.recurrent:
-            return f"{self.architecture}, {self.n_layers} × {self.n_heads} heads"
+            return f"{self.architecture}, {self.n_layers} × {counted(self.n_heads, 'head')}"
         layers = f"{self.n_layers} layers, " if self.n_layers > 1 else ""
         maps = "" if self.affine else " without maps"
         return f"GRU, {layers}{self.attention if self.attends else 'no'} attention{maps}"

@@ -140,7 +140,8 @@ def _input(model: Model) -> None:
     if error:
         st.error(plain(error), icon=":material/error:")
     elif lawful:
-        st.caption(f"1 to {task.length} symbols, {task.alphabet}. {_length_note(model)}")
+        many = "1 symbol" if task.length == 1 else f"1 to {task.length} symbols"
+        st.caption(f"{many}, {task.alphabet}. {_length_note(model)}")
     else:
         st.caption(note(model))
 

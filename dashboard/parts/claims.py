@@ -6,11 +6,14 @@ bag allows bounds one layer, and no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dashboard.figures.kit.numbers import signed
 from dashboard.models.model import Model
+from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import Estimate
 from transformer.analysis.intervals import rivals
 from transformer.foundation.claims import claim
@@ -23,6 +26,8 @@ NEEDED = 0.5
 FELT = 0.005
 """Accuracy below which a loss is not told from none: it would be written as 0.00."""
 
+FEW = 4
+"""Heads that are named one by one; more are counted."""
 NEARLY = 0.8
 """The share of what tells a head's keys apart from which on it is said to be nearly the map that one term makes."""
 BEYOND = 0.1
@@ -30,20 +35,35 @@ BEYOND = 0.1
 eight answers at least: four standard errors are less."""
 
 
+def foremost(shares: Mapping[Head, float]) -> list[Head]:
+    """The heads with the greatest share as it is written: what two decimals cannot tell apart is no order."""
+    most = max((share for share in shares.values() if share == share), default=math.nan)
+    return [head for head, share in shares.items() if f"{share:.2f}" == f"{most:.2f}" and share == share]
+
+
+def heads_in_words(heads: Sequence[str]) -> tuple[str, bool]:
+    """These heads in words, as a sentence begins, and whether there are several: "Heads 0.1 and 1.0", "6 heads"."""
+    if len(heads) > FEW:
+        return f"{len(heads)} heads", True
+    return f"Head{'s' * (len(heads) > 1)} {listed(heads)}", len(heads) > 1
+
+
 @claim
-def looks(head: str, share: float, at: str, where: str = "") -> str:
-    """Where the head looks that looks there most, when its attention was measured; `where` is at which outputs."""
+def looks(heads: Sequence[str], share: float, at: str, where: str = "") -> str:
+    """Where those heads look that look there most, when attention was measured; `where` is at which outputs."""
+    named, several = heads_in_words(heads)
+    there = f"{share:.2f} of {'their' if several else 'its'} attention is there{where}."
     if share >= MOSTLY:
-        return f"Head {head} looks most at {at}: {share:.2f} of its attention is there{where}."
-    return f"No head looks mostly at {at}. Head {head} comes closest: {share:.2f} of its attention is there{where}."
+        return f"{named} {'look' if several else 'looks'} most at {at}: {there}"
+    return f"No head looks mostly at {at}. {named} {'come' if several else 'comes'} closest: {there}"
 
 
 @claim
 def works(labels: Sequence[str], drop: Estimate) -> str:
     """What the heads are worth, when each was removed in turn: `drop` is the accuracy on the answer that was lost."""
-    most = int(np.nanargmax(drop.mean))
-    cost = f"{drop.mean[most]:.{2 if drop.mean[most] >= 0.1 else 3}f} of the accuracy"
     needed = [label for label, low in zip(labels, drop.low, strict=True) if low >= NEEDED]
+    most = int(np.nanargmax(drop.mean)) if len(needed) != 1 else list(labels).index(needed[0])
+    cost = f"{drop.mean[most]:.{2 if drop.mean[most] >= 0.1 else 3}f} of the accuracy"
     if len(needed) == 1:
         return f"Head {needed[0]} does the work: removing it costs {cost}."
     if needed:
@@ -57,10 +77,12 @@ def works(labels: Sequence[str], drop: Estimate) -> str:
 
 
 @claim
-def together(pair: str, extra: float, noise: float) -> str:
-    """What two heads are to each other, when both were removed: the cost of both, less the sum of each by itself.
+def together(pair: str, extra: float, noise: float, alone: tuple[float, float]) -> str:
+    """What two heads are to each other, when both were removed: the cost of both, less the sum of each `alone`.
 
-    Of all pairs it is the one with the greatest `extra`, so that has to stand out from the `noise` of the sample.
+    Of all pairs it is the one with the greatest `extra`, so that has to stand out from the `noise` of the sample. One
+    makes up for the other where neither alone is in the way; they are links of one chain where both cost as much as one
+    of them.
     """
     if abs(extra) < FELT:
         return f"Removing two heads together costs the sum of removing each alone, to within {FELT:g}."
@@ -69,15 +91,15 @@ def together(pair: str, extra: float, noise: float) -> str:
             "Removing two heads together costs the sum of removing each alone, as far as these sequences can tell "
             f"(± {noise:.2f})."
         )
-    if extra > 0:
-        return (
-            f"Removing {pair} together costs {extra:.2f} more than the sum of removing each alone: one makes "
-            "up for the other."
-        )
-    return (
-        f"Removing {pair} together costs {-extra:.2f} less than the sum of removing each alone: they are "
-        "links of one chain."
-    )
+    way = f"{extra:.2f} more" if extra > 0 else f"{-extra:.2f} less"
+    said = f"Removing {pair} together costs {way} than the sum of removing each alone"
+    if extra > 0 and min(alone) > -FELT:
+        return f"{said}: one makes up for the other."
+    if extra < 0 and min(alone) >= -extra - noise and min(alone) > noise:
+        return f"{said}: they are links of one chain."
+    costs = [signed(cost) for cost in (*alone, sum(alone) + extra)]
+    below = " Below 0, accuracy rises." if min(*alone, sum(alone) + extra) <= -FELT else ""
+    return f"{said}. Alone they cost {costs[0]} and {costs[1]}, together {costs[2]}.{below}"
 
 
 @claim

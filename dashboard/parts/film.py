@@ -10,6 +10,7 @@ import numpy as np
 
 from dashboard.components.film import Moment, Reel, Track
 from dashboard.figures.loss import loss_axes
+from dashboard.parts.claims import foremost, heads_in_words
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import head_label
 from dashboard.parts.text import course
@@ -155,13 +156,16 @@ def moment_sentence(film: Film, config: RunConfig) -> str:
             return "This task has no token that a head would have to look at."
         if not ends:
             return f"Under this mask no head ever sees {FOUND}."
-        best = max(ends, key=lambda head: (ends[head], head))
-        first, last = float(film.shares[best][0]), ends[best]
+        best = foremost(ends)
+        first, last = sorted(f"{film.shares[head][0]:.2f}" for head in best), ends[best[0]]
+        who, several = heads_in_words([of(config, head).removeprefix("head ") for head in best])
         if len(film.steps) == 1:
-            return f"Of all heads {of(config, best)[5:]} looks most at {FOUND}: {last:.2f} of its attention is there."
+            looks, whose = ("look", "their") if several else ("looks", "its")
+            return f"{who} {looks} most at {FOUND}: {last:.2f} of {whose} attention is there."
+        had = first[0] if first[0] == first[-1] else f"{first[0]} to {first[-1]}"
         return (
-            f"No head’s attention on {FOUND} has risen by {RISE:.2f}. {_capital(of(config, best))} has most there, "
-            f"{last:.2f}, and had {first:.2f} at step {film.steps[0]}."
+            f"No head’s attention on {FOUND} has risen by {RISE:.2f}. {who} {'have' if several else 'has'} most there, "
+            f"{last:.2f}, and had {had} at step {film.steps[0]}."
         )
     return (
         f"{_capital(of(config, moment.head))} learns to look at {FOUND} in steps {moment.began} to {moment.ended}: "
@@ -186,11 +190,13 @@ def order_sentence(film: Film, config: RunConfig) -> str:
     said = f"Right at least nine times in ten from then on: {', '.join(parts)}." if parts else ""
     never = np.isnan(learned)
     task = config.build_task()
+    told = config.model.recurrent or config.model.encoding.told != "nowhere"
+    could = "could be, but not yet" if told else "could be with positions, and this model has none"
     partly = (ceiling > task.blind(task.length) * (1 + TIE)) | (ceiling >= LEARNED)
     for which, why in (
         (never & ~partly, "cannot be: nothing in sight there tells the answer"),
         (never & partly & (ceiling < LEARNED), "cannot be: what is in sight there tells the answer only in part"),
-        (never & (ceiling >= LEARNED), "could be, but not yet"),
+        (never & (ceiling >= LEARNED), could),
     ):
         if which.any():
             said += f" {spans(film.names, which)} {why}."

@@ -17,6 +17,7 @@ from transformer.analysis.findings import Attention, Head, Survey
 from transformer.analysis.heads.alignment import shares_beside
 from transformer.analysis.heads.metrics import MIXED
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.masks import parse
 
 LINK = "pattern"
@@ -71,7 +72,7 @@ def grid(
         panels_of(attentions, patterns),
         key=key,
         focus=None if focus is None else heads.index(focus),
-        alt=f"Attention patterns of {len(heads)} heads; one of them is enlarged.",
+        alt=f"Attention patterns of {counted(len(heads), 'head')}{'; one of them is enlarged' * (len(heads) > 1)}.",
         link=LINK,
         size=size,
         by_row=by_row,
@@ -132,9 +133,16 @@ def alignment_sentence(pattern: np.ndarray, expected: np.ndarray) -> str:
     """
     shares = shares_beside(pattern, expected)
     best = max(shares, key=lambda later: (shares[later], -abs(later)))
+    places = f"{counted(abs(best), 'token')} {'after' if best > 0 else 'before'}"
+    if shares[best] < CLEAR:
+        where = f"The token {places} the one it should output" if best else "The token it should output"
+        itself = f" On that one is {shares[0]:.2f}." if best else ""
+        return (
+            f"The decoder looks mostly at no single place. {where} comes closest: {shares[best]:.2f} of its attention "
+            f"is there.{itself}"
+        )
     if not best:
         return f"The decoder looks at the token it should output: {shares[0]:.2f} of its attention is there."
-    places = f"{abs(best)} token{'s' * (abs(best) > 1)} {'after' if best > 0 else 'before'}"
     return (
         f"The decoder looks {places} the one it should output: {shares[best]:.2f} of its attention is there, and "
         f"{shares[0]:.2f} on that one."

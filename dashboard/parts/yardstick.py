@@ -239,6 +239,8 @@ class ByAccuracy(Yardstick):
         return f"Lost: {', '.join(lost)}. The positions are all still there, but at other tokens."
 
     def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
+        if mean > was - SAME:
+            return f"{all_kinds}: accuracy falls with none of them."
         return f"{all_kinds}: it falls lowest with {what}, to {mean:.2f}."
 
     def over(self) -> str:

@@ -7,25 +7,29 @@ what its claims say is judged by laws that work it out from raw weights (tests/k
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard.view.pages import PAGES
 from tests.kit import claims
 from tests.kit.claims import LAWS, laws
 from tests.kit.claims.combinations import covering, ids
 from tests.kit.claims.world import World
-from tests.kit.pages import ROOT, open_page, shown
+from tests.kit.pages import ROOT, open_page, sentences, shown
 from tests.kit.runs import untrained
 from transformer import checkpoints, masks
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.foundation import claims as marked
 from transformer.foundation.claims import Claim
+from transformer.masks.painted import Painted
 from transformer.norms import NORMS
 from transformer.positions import ENCODINGS
 from transformer.tasks import TASKS
@@ -36,6 +40,8 @@ for module in iter_modules(laws.__path__):
     import_module(f"{laws.__name__}.{module.name}")
 
 LENGTH, SYMBOLS, STEPS = 4, 5, 60
+EMPTY = np.tril(np.ones((2 * LENGTH, 2 * LENGTH), dtype=bool)) & (np.arange(2 * LENGTH) != LENGTH)[:, None]
+"""A causal mask under which the separator, where the answer begins, may see nothing."""
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "made_for": tuple((task, each) for task in TASKS.names() for each in TASKS[task].architectures if each != "gru"),
     "positions": ENCODINGS.names(),
@@ -55,14 +61,22 @@ CORNERS = [
     ALIGNED | {"mask": "block:1"},
     ALIGNED | {"mask": "sliding-window:1", "state": "drawn"},
     ALIGNED | {"made_for": ("sort", "decoder"), "mask": "hide:2", "state": "half-way"},
+    ALIGNED | {"made_for": ("reverse", "decoder"), "mask": str(Painted.of(EMPTY))},
+    ALIGNED | {"made_for": ("copy", "decoder"), "mask": str(Painted.of(EMPTY)), "n_heads": 1, "state": "drawn"},
+    ALIGNED | {"made_for": ("reverse", "encoder"), "mask": "anti-causal", "state": "drawn"},
+    ALIGNED | {"mask": "full", "positions": "none"},
+    ALIGNED | {"made_for": ("reverse-translate", "encoder-decoder"), "mask": "causal", "n_heads": 1, "length": 1},
 ]
-"""Models of which a page says what it says of few: one head that does it all, queries that see one key."""
+"""Models of which a page says what it says of few: one head that does it all, queries that see one key or none, a mask
+that shows answers, order that nothing tells, and one of everything."""
 BY_DAY = ROWS[:: len(ROWS) // 2]
 OWN_MODELS = {"lengths", "bottleneck", "corners", "context", "questions", "mistakes", "lectures", "exercises"}
 OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "stream", "ablation", "populations"}
 """Pages that do not speak of the model that is chosen, or only of one that reads a text or was brought in."""
 ABOUT = sorted(PAGES.keys() - OTHERS)
-NO_LAW = OTHERS
+PLAIN = {"lectures", "exercises"}
+"""Pages whose titles are names of what they are for, and state nothing of a model."""
+NO_LAW = OTHERS - PLAIN - {"lengths", "bottleneck"}
 """Pages whose titles are no claims yet. It only becomes shorter: a page that is new is none of them."""
 VIEWS: dict[str, list[dict[str, str]]] = {
     "accuracy": [
@@ -73,6 +87,7 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     "masks": [{"live": "0", "sequences": "512"}],
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
     "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
+    "information": [{}, {"poked": "1", "replacement": "0"}],
     "machine": [{}, {"zoom": "block"}, {"zoom": "head"}],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
@@ -83,10 +98,10 @@ def config_of(row: dict[str, Any]) -> RunConfig:
     task, architecture = row["made_for"]
     mixed = row["lengths"] == "mixed" and TASKS[task].may_vary()
     shape = {"n_layers": 2, "n_heads": 2} | {
-        name: value for name, value in row.items() if name not in ("made_for", "lengths", "state")
+        name: value for name, value in row.items() if name not in ("made_for", "lengths", "state", "length")
     }
     return RunConfig(
-        task=TaskConfig(task=task, length=LENGTH, symbols=SYMBOLS, min_length=2 if mixed else None),
+        task=TaskConfig(task=task, length=row.get("length", LENGTH), symbols=SYMBOLS, min_length=2 if mixed else None),
         model=ModelConfig(architecture=architecture, d_model=16, **shape),
         training=TrainingConfig(max_steps=STEPS, device="cpu", learning_rate=1e-2),
     )
@@ -101,6 +116,8 @@ def made(folder: Path, row: dict[str, Any]) -> World:
         run = Run.create(folder / "mine", config)
         for _ in record(run):
             pass
+        for path in [path for number, path in enumerate([*run.snapshots().values()][:-1]) if number % 3]:
+            path.unlink()  # a film of every third kept step says as much, and is taken sooner
     assert develop(run)
     steps = [*run.snapshots()]
     step = min(steps, key=lambda each: abs(each - STEPS / 2)) if row["state"] == "half-way" else steps[-1]
@@ -117,23 +134,35 @@ def heard() -> Iterator[list[Claim]]:
     marked.listeners.remove(found.append)
 
 
-def opened(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], set[str]]]:
-    """A page in each of its views: what its claims say there, and its titles."""
+def opened(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:
+    """A page in each of its views, and what its claims say there."""
     for view in VIEWS.get(page, [{}]):
         named = {name: value.format(stack=world.stack) for name, value in view.items()}
         heard.clear()
         app = open_page(page, run="mine", step=str(world.step), **named)
         assert not app.warning, [shown(each.value) for each in app.warning]
-        yield world.at(page, named), list(heard), {shown(each.value) for each in app.title}
+        yield world.at(page, named), list(heard), app
 
 
-def false_of(world: World, heard: list[Claim], pages: Iterable[str]) -> list[str]:
-    """What is false of what these pages say of a model, and each title of theirs that is no claim."""
+ILL_WORDED = re.compile(
+    r"\bnan\b|(?<![\d.,])(?<!× )(?<!1 of )\b1 (?:tokens|heads|steps|outputs|cells|vectors|layers|blocks|keys|"
+    r"symbols|metrics|numbers)\b"
+)
+"""What no page says: a number that is none, and one thing in the plural."""
+
+
+def false_of(world: World, heard: list[Claim], pages: Iterable[str], *, every_word: bool = False) -> list[str]:
+    """What is false of what these pages say of a model, and each title of theirs that is no claim.
+
+    Of `every_word` it is seen, too, that it is well worded.
+    """
     found = []
     for page in pages:
-        for here, said, titles in opened(world, page, heard):
-            known = {each.sentence for each in said}
+        for here, said, app in opened(world, page, heard):
+            known, titles = {each.sentence for each in said}, {shown(each.value) for each in app.title}
             found += [f"{page}: the title is no claim: {title!r}" for title in titles - known]
+            texts = sentences(app) if every_word else set()
+            found += [f"{page}: {text[:200]!r}" for text in texts if ILL_WORDED.search(text)]
             for each in dict.fromkeys(said):
                 try:
                     claims.judge(here, each)
@@ -163,7 +192,8 @@ def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
         root = tmp_path / f"{number}"
         monkeypatch.setattr("dashboard.models.menu.ROOT", root)
         pages = ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2]
-        false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages)]
+        every_word = row in CORNERS
+        false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
     assert not false, "\n".join(false)
     never = [law.called for laws in LAWS.values() for law in laws if not law.met and not law.rare]
     assert not never, f"no model of the grid came to say these:\n{chr(10).join(never)}"
@@ -189,9 +219,22 @@ def test_every_claim_has_its_laws_and_every_law_its_claim() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("page", sorted(OTHERS))
-def test_the_title_of_every_other_page_is_a_claim_or_known_to_have_no_law(page: str, heard: list[Claim]) -> None:
-    run = {"run": "shakespeare"} if page in ("tokens", "writing", "reading") else {}
-    titles = {shown(each.value) for each in open_page(page, **run).title}
+@pytest.mark.parametrize("page", sorted(OTHERS - PLAIN))
+def test_the_title_of_every_other_page_is_a_true_claim_or_known_to_have_no_law(page: str, heard: list[Claim]) -> None:
+    name = "shakespeare" if page in ("tokens", "writing", "reading") else "reverse"
+    titles = {shown(each.value) for each in open_page(page, run=name).title}
     assert titles
     assert (titles <= {each.sentence for each in heard}) == (page not in NO_LAW)
+    if page in NO_LAW:
+        return
+    run = Run(ROOT / "checkpoints" / name)
+    step = max(run.snapshots())
+    model, config = checkpoints.load(run.snapshot(step))
+    for each in (each for each in heard if each.sentence in titles):
+        claims.judge(World(run, step, config, model.double(), page), each)
+
+
+@pytest.mark.parametrize("page", sorted(PLAIN))
+def test_a_plain_title_names_no_number(page: str) -> None:
+    (title,) = {shown(each.value) for each in open_page(page).title}
+    assert not re.search(r"\d", title)

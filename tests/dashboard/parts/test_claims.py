@@ -22,8 +22,8 @@ def map_of(share: float) -> str:
     return claims.map_of("head 0.2", "position–content", share)
 
 
-def together(extra: float) -> str:
-    return claims.together("heads a and b", extra, 0.004)
+def together(extra: float, *alone: float) -> str:
+    return claims.together("heads a and b", extra, 0.004, alone or (0.2, 0.3))
 
 
 MEASURED = "Removing two heads together costs the sum of removing each alone, to within 0.005."
@@ -33,10 +33,22 @@ MEASURED = "Removing two heads together costs the sum of removing each alone, to
     ("said", "words"),
     [
         # Attention is said to look, and never to work.
-        (claims.looks("0.2", 0.5, "the answer"), "Head 0.2 looks most at the answer: 0.50 of its attention is there."),
         (
-            claims.looks("0.2", 0.4999, "the answer"),
+            claims.looks(["0.2"], 0.5, "the answer"),
+            "Head 0.2 looks most at the answer: 0.50 of its attention is there.",
+        ),
+        (
+            claims.looks(["0.2"], 0.4999, "the answer"),
             "No head looks mostly at the answer. Head 0.2 comes closest: 0.50 of its attention is there.",
+        ),
+        # Several that two decimals cannot tell apart are all named, and many are counted.
+        (
+            claims.looks(["0.2", "1.0"], 1.0, "the answer"),
+            "Heads 0.2 and 1.0 look most at the answer: 1.00 of their attention is there.",
+        ),
+        (
+            claims.looks(["0.0", "0.1", "0.2", "0.3", "1.0"], 0.25, "the answer"),
+            "No head looks mostly at the answer. 5 heads come closest: 0.25 of their attention is there.",
         ),
         # Only removal says who does the work.
         (works(0.0, 0.51), "Head b does the work: removing it costs 0.51 of the accuracy."),
@@ -66,6 +78,22 @@ MEASURED = "Removing two heads together costs the sum of removing each alone, to
             together(-0.2),
             "Removing heads a and b together costs 0.20 less than the sum of removing each alone: they are links of "
             "one chain.",
+        ),
+        # Where one alone costs nothing, or less, neither is an explanation.
+        (
+            together(-0.2, 0.0, 0.3),
+            "Removing heads a and b together costs 0.20 less than the sum of removing each alone. Alone they cost 0.00 "
+            "and 0.30, together 0.10.",
+        ),
+        (
+            together(-0.3, 0.0, 0.0),
+            "Removing heads a and b together costs 0.30 less than the sum of removing each alone. Alone they cost 0.00 "
+            "and 0.00, together −0.30. Below 0, accuracy rises.",
+        ),
+        (
+            together(0.2, -0.2, 0.0),
+            "Removing heads a and b together costs 0.20 more than the sum of removing each alone. Alone they cost "
+            "−0.20 and 0.00, together 0.00. Below 0, accuracy rises.",
         ),
     ],
 )

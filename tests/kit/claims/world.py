@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
@@ -47,7 +47,7 @@ class Pass:
     read: dict[str, Array] = field(default_factory=dict)
     """What each norm was given, by its path."""
     written: dict[str, Array] = field(default_factory=dict)
-    """What each head adds to the stream, float [row, head, position, d_model]."""
+    """What each head adds to the stream, float [row, head, position, d_model]; of a single row alone."""
     logits: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -74,7 +74,7 @@ class World:
         other.__dict__.update(_steps=self.__dict__.setdefault("_steps", {self.step: self}), _shares=self.shares())
         return other
 
-    @property
+    @cached_property
     def task(self) -> Task:
         return self.config.build_task()
 
@@ -214,7 +214,8 @@ class World:
             if head.site == site:
                 z[:, head.index] = 0.0
         rows = w[f"{site}.out.weight"].reshape(-1, self.sizes.n_heads, width)
-        seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
+        if len(z) == 1:
+            seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
         joined = z.swapaxes(1, 2).reshape(*asking.shape[:2], -1)
         return joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
 
@@ -264,19 +265,16 @@ class World:
 
     def share(self, head: Head) -> float:
         """A head's mean attention on the tokens to be said, over the outputs that may see one; nan without any."""
-        batch, seen = self.looked
+        _, seen = self.looked
         pattern, visible = seen.patterns[head.site][:, head.index], seen.masks[head.site][:, head.index]
-        questions = batch.source if batch.source is not None else batch.tokens[:, : self.task.length]
-        total, asked = 0.0, 0
-        for row, question in enumerate(questions):
-            keys = self.task.expected_keys(question) & visible[row]
-            total, asked = total + pattern[row][keys].sum(), asked + keys.any(axis=1).sum()
-        return float(total / asked) if asked else math.nan
+        keys = expected_of(self.task) & visible
+        asked = keys.any(axis=2).sum()
+        return float(pattern[keys].sum() / asked) if asked else math.nan
 
     @cached_property
     def looked(self) -> tuple[Batch, Pass]:
         """All questions that there are of the greatest length, and the pass over them."""
-        batch = self.task.encode(np.array([*product(range(self.task.symbols), repeat=self.task.length)]))
+        batch = self.task.encode(questions_of(self.task))
         return batch, self.through(batch)
 
     def shares(self) -> dict[Head, float]:
@@ -367,6 +365,7 @@ class World:
         self.most(length, honest=honest)
         return self._most[(length or self.task.length), honest, False][2]
 
+    @cached_property
     def floor(self) -> float:
         """The least loss of who guesses like this, in nats: by all sequences that there are, as they are drawn."""
         task, weight = self.task, self.config.training.prompt_weight
@@ -403,8 +402,20 @@ class World:
         return int(dict(self.view).get("sequences", 4096))
 
 
-KEPT = ("weights", "_right", "_most", "alone", "looked")
+KEPT = ("task", "weights", "_right", "_most", "alone", "looked", "floor")
 """What is worked out once for all pages."""
+
+
+@lru_cache(maxsize=4)
+def questions_of(task: Task) -> Array:
+    """All questions that there are of the greatest length, int [question, place]."""
+    return np.array([*product(range(task.symbols), repeat=task.length)])
+
+
+@lru_cache(maxsize=4)
+def expected_of(task: Task) -> Array:
+    """Where the token to be said stands in each of them, bool [question, query, key]."""
+    return np.stack([task.expected_keys(question) for question in questions_of(task)])
 
 
 def spans(text: str, names: tuple[str, ...]) -> list[int]:

@@ -68,7 +68,8 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
 
     "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide. More
     is right than can be, if it is more than anybody has who is told the length; less, if it is less than the best guess
-    has wherever ties are broken. Of what can only be guessed, nothing is asked.
+    has wherever ties are broken. Of what can only be guessed, nothing is asked. A mask that lets a query see its own
+    answer is never said to hold, though nobody makes use of that yet.
     """
     task = config.build_task()
     honest = ceilings.honest_ceiling(config, task.length_of(len(accuracy.names)))
@@ -91,6 +92,8 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
         return f"{against}: your mask leaks"
     if short:
         return f"{against}: not yet at the ceiling"
+    if (ceilings.ceiling(config, task.length_of(len(accuracy.names))).greatest > honest.greatest + honest.error).any():
+        return f"{against}: the mask shows the answers, and the model does not use them"
     return f"{words}: the mask holds" if limited else f"{words}: every answer can be known, and is"
 
 

@@ -24,6 +24,7 @@ from transformer.analysis.interventions.patching import Patching
 from transformer.edits import EditError
 from transformer.edits.heads.patch_input import PatchInput
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 model = session.chosen()
 task, question = model.task, session.question(model)
@@ -53,11 +54,12 @@ def said() -> None:
         return
     lines = {"before": strip(first), "after": strip(last, first)} if made else {"says": strip(first)}
     flips = int(((np.array(first.tokens) != np.array(last.tokens)) & first.is_answer).sum())
-    of = int(first.is_answer.sum())
+    asked, right = int(first.is_answer.sum()), int(first.right[first.is_answer].sum())
+    of = counted(asked, "token")
     changes = (
-        f"{flips} of {of} tokens of the answer change"
+        f"{flips} of {of} of the answer {'changes' if 1 in (flips, asked) else 'change'}"
         if made
-        else f"{int(first.right[first.is_answer].sum())} of {of} tokens of the answer are right"
+        else f"{right} of {of} of the answer {'is' if 1 in (right, asked) else 'are'} right"
     )
     parts_tokens.tokens(lines, key="edits-said", alt=f"{changes}.")
     st.caption(f"{changes}.{claims.read(model)}")
@@ -133,11 +135,12 @@ def twos() -> None:
     extra, error = edits.redundancy(model, made, lambda share: bar.progress(share, "Removing two heads at a time …"))
     bar.empty()
     others = np.where(np.eye(len(heads), dtype=bool), 0.0, extra)
-    one, other = np.unravel_index(int(np.abs(others).argmax()), others.shape)
+    one, other = sorted(divmod(int(np.abs(others).argmax()), len(heads)))
     many = len({head.kind for head in heads}) > 1
-    chosen = [heads[min(one, other)], heads[max(one, other)]]
+    chosen = [heads[one], heads[other]]
     pair = "heads " + " and ".join(f"{head.short}{f' ({head.kind})' if many else ''}" for head in chosen)
-    words = claims.together(pair, float(others[one, other]), CAUTION * float(error[one, other]))
+    alone = float(extra[one, one]), float(extra[other, other])
+    words = claims.together(pair, float(others[one, other]), CAUTION * float(error[one, other]), alone)
     short = {"encoder self-attention": "e", "decoder self-attention": "d", "cross-attention": "x"}
     names = [f"{short[head.kind]}{head.short}" if many else head.short for head in heads]
     figure = coloured(effects.redundancy_heatmap, extra, names)
@@ -183,7 +186,7 @@ def patches() -> None:
     st.caption(
         f"{words} {second_input.together(seen)}Each cell is a run on the second input, with the vector at that place "
         f"taken from the run on this input (activation patching). The number is the share that comes back of "
-        f"{difference}: 0 leaves it at {signed(seen.corrupted, 1)}, 1 brings it to {signed(seen.clean, 1)}, over "
+        f"{difference}: 0 leaves it at {signed(seen.corrupted)}, 1 brings it to {signed(seen.clean)}, over "
         f"{seen.compared} {'target' if seen.compared == 1 else 'targets'}."
     )
 

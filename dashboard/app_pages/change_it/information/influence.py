@@ -204,21 +204,21 @@ class Flow:
     def headline(self) -> str:
         """What leaks, or what the poked token moves."""
         found = ceilings.leaks(self.moved, ~self.forbidden)
+        by = "" if self.replacement is None else f" by '{self.symbol}'"
         if found:
             worst = found[0]
             return (
                 f"The mask leaks: the output at {worst.output + 1} moves by {worst.value:.3g} when "
-                f"{self.grain.place(self.grain.poked[worst.slot])} is replaced, which it must not know."
+                f"{self.grain.place(self.grain.poked[worst.slot])} is replaced{by}, which it must not know."
             )
         column = self.moved[:, self.grain.column(self.slot)]
         count, most = int((column > 0).sum()), int(column.argmax())
-        by = f"Replacing {self.place}" if self.replacement is None else f"Replacing {self.place} by '{self.symbol}'"
         if self.padding:
             return f"{self.place} is padding, and padding is not replaced."
         if not count:
-            return f"{by} moves no output."
+            return f"Replacing {self.place}{by} moves no output."
         due = f", whose right token is '{self.sample.targets[most]}'" if self.sample.is_answer[most] else ""
-        first = f"{by} moves {count} of {len(column)} output{'s' if len(column) > 1 else ''}"
+        first = f"Replacing {self.place}{by} moves {count} of {len(column)} output{'s' if len(column) > 1 else ''}"
         return f"{first}: most the one at {most + 1}{due}." if count > 1 else f"{first}: the one at {most + 1}{due}."
 
     @claim
@@ -234,16 +234,22 @@ class Flow:
                 f"{int(leaking.sum()):,} of {pairs:,} {cells} must be 0 and are not; {which}. "
                 f"The model's own mask is {mask}."
             )
+        recurrent = self.model.config.model.recurrent
         if self.reach.all():
+            if recurrent:
+                return "No cell is forbidden: every output may know every token."
             return f"No cell is forbidden: under the mask {mask} every output may know every token."
         column = ~self.reach[:, self.slot]
         position = self.slot - self.grain.n_source
         if not column.any():
             words = "Every output may know this token."
         elif position >= 0 and np.array_equal(column, np.arange(len(column)) < position):
-            words = f"Nothing before position {position + 1} moved: the mask holds."
+            why = "they are said before it is read" if recurrent else "the mask holds"
+            words = f"Nothing before position {position + 1} moved: {why}."
         else:
             words = f"No path leads from it to {int(column.sum())} of the outputs. They did not move: the mask holds."
+        if whole and pairs == 1:
+            return f"{words} The one hatched cell is exactly 0, and so is its gradient."
         if whole:
             return f"{words} All {pairs:,} hatched cells are exactly 0, and so are their gradients."
         return (
@@ -258,6 +264,8 @@ class Flow:
         if self.symbol == self.grain.slots[self.slot]:
             return f"{self.place} is '{self.symbol}' already, so nothing can move."
         if all(output.still for output in self.outputs):
+            if self.replacement is not None:
+                return f"No output moves with '{self.symbol}' in its place."
             return "No output depends on that token."
         count = sum(output.flipped for output in self.outputs)
         flips = {0: "No output says", 1: "One output says"}.get(count, f"{count} outputs say")

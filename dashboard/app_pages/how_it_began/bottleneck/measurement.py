@@ -20,6 +20,7 @@ from transformer.analysis.intervals import wilson
 from transformer.config import RunConfig
 from transformer.experiments.bottleneck import KINDS, Bottleneck, Contestant, kind_of
 from transformer.experiments.bottleneck_runs import FOLDERS, plan
+from transformer.foundation.claims import claim
 from transformer.training.listing import listing
 from transformer.training.runs import DEFAULT_ROOT, Run
 
@@ -57,6 +58,7 @@ def _line(kind: str, x: np.ndarray, counts: np.ndarray, sequences: int) -> Line:
 # --- in words
 
 
+@claim
 def headline(found: Bottleneck) -> str:
     """How much of the longest answers each says right, and whether the one vector is what fails."""
     length, counts = found.lengths[-1], np.array([found.exact(kind)[-1] for kind in KINDS])

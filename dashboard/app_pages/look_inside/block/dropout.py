@@ -24,6 +24,7 @@ from dashboard.view.fields import MOST_SEED
 from dashboard.view.link import limits
 from transformer.analysis.findings import Sample
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dropout import Passes
@@ -131,8 +132,8 @@ def _modes(model: Model, sample: Sample, found: Passes) -> None:
     st.markdown(f"**One input, {n} passes in each mode**")
     words = (
         f"The widest range is at output {shown[widest] + 1}: '{names[widest]}' gets {low:.2f} to {high:.2f} in "
-        f"training mode. In {changed} of {total} predictions ({outputs} outputs × {n} passes) training mode prefers "
-        "another token."
+        f"training mode. In {changed} of {total} predictions ({counted(outputs, 'output')} × {n} passes) training "
+        "mode prefers another token."
     )
     figure = coloured(passes_dots, found.training[:, shown], found.evaluation[:, shown], names)
     plot(figure, key="dropout-passes", alt=words, height=340)

@@ -86,16 +86,21 @@ def _strongest(here: Fired, often: Firing, place: Place) -> None:
         st.info(f"No hidden unit fires at {plain(place.token)}: the layer writes its bias b₂ alone.")
         return
     st.markdown(f"**The strongest units** at {plain(place.token)}, and how often each fires")
-    first, shares = order[0], often.shares
-    said = (
-        f"Unit {first} is the strongest here, with {here.hidden[first]:.2f}. It fires at {shares[first]:.0%} of all "
-        "positions."
-    )
-    longest = int(here.lengths.argmax())
-    writes = "It also writes" if longest == first else f"Unit {longest} writes"
-    figure = coloured(unit_bars, order, here.hidden[order], shares[order])
+    said = strongest_sentence(here, often)
+    figure = coloured(unit_bars, order, here.hidden[order], often.shares[order])
     plot(figure, key="units", alt=said, height=70 + 26 * len(order))
-    st.caption(f"{said} {writes} the longest vector, of length {here.lengths[longest]:.2f}.")
+    st.caption(said)
+
+
+@claim
+def strongest_sentence(here: Fired, often: Firing) -> str:
+    """Which unit is the strongest at a token, how often it fires, and which writes the longest vector there."""
+    first, longest = int(here.hidden.argmax()), int(here.lengths.argmax())
+    writes = "It also writes" if longest == first else f"Unit {longest} writes"
+    return (
+        f"Unit {first} is the strongest here, with {here.hidden[first]:.2f}. It fires at {often.shares[first]:.0%} of "
+        f"all positions. {writes} the longest vector, of length {here.lengths[longest]:.2f}."
+    )
 
 
 def _often(model: Model, here: Fired, often: Firing, place: Place) -> None:

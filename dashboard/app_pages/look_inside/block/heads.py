@@ -264,9 +264,17 @@ def _token(found: SideBySide) -> str:
 
 
 def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
-    n_heads = len(found.pattern)
     st.markdown(f"**Where each head looks** from {plain(_token(found))}")
-    best = found.pattern.argmax(axis=1)
+    said = looking_sentence(found)
+    figure = coloured(attention_rows, found.pattern, found.visible, found.keys)
+    plot(figure, key="head-attention", alt=said, height=_high(len(found.pattern), 100), makers=makers)
+    st.caption(plain(said))
+
+
+@claim
+def looking_sentence(found: SideBySide) -> str:
+    """At which token each head looks most, and how many tokens may not be seen."""
+    n_heads, best = len(found.pattern), found.pattern.argmax(axis=1)
     different, hidden = len(set(best.tolist())), int((~found.visible.any(axis=0)).sum())
     if not found.pattern.any():
         said = "This token may see nothing."
@@ -275,13 +283,11 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
             f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {share_text(found.pattern[0, best[0]])}."
         )
     elif different == 1:
-        said = f"All {n_heads} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
+        all_of = "Both" if n_heads == 2 else f"All {n_heads}"
+        said = f"{all_of} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
     else:
         said = f"The {n_heads} heads look most at {different} different tokens."
-    said += f" Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else ""
-    figure = coloured(attention_rows, found.pattern, found.visible, found.keys)
-    plot(figure, key="head-attention", alt=said, height=_high(n_heads, 100), makers=makers)
-    st.caption(plain(said))
+    return f"{said} Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else said
 
 
 def _shares(found: SideBySide, makers: list[Maker] | None) -> None:
@@ -297,10 +303,12 @@ def _shares(found: SideBySide, makers: list[Maker] | None) -> None:
     figure = coloured(written_rows, found.written, found.bias, found.out, found.shares)
     plot(figure, key="head-vectors", alt=said, height=_high(n_heads + 2, 100), makers=makers)
     length = float(np.linalg.norm(found.out.astype(np.float64)))
-    lengths = (
-        f" Their lengths add up to {found.lengths.sum():.2f}, but the output has length {length:.2f}: vectors can "
+    added = float(found.lengths.sum() + np.linalg.norm(found.bias.astype(np.float64)))
+    cancels = (
+        f" Their lengths add up to {added:.2f}, but the output has length {length:.2f}: vectors can cancel each other."
+        if n_heads > 1 and f"{length:.2f}" != f"{added:.2f}"
+        else ""
     )
-    cancels = f"{lengths}cancel each other." if n_heads > 1 else ""
     st.caption(f"{said}{cancels}")
 
 
@@ -312,11 +320,13 @@ def _high(rows: int, around: int) -> int:
 def _headline(found: SideBySide, is_wide: bool) -> str:
     """Which head writes the longest vector, if one writes any."""
     n_heads, width, whole = _sizes(found)
+    writes = bool(found.lengths.any())
     if n_heads == 1:
-        return f"There is one head: all {whole} numbers stay together, and it alone writes."
-    head = int(found.shares.argmax())
+        end = "it alone writes" if writes else f"it writes nothing at {_token(found)}, which may see nothing"
+        return f"There is one head: all {whole} numbers stay together, and {end}."
+    head = int(found.lengths.argmax())
     whose = "Untrained, " if is_wide else ""
-    if not found.shares.any():
+    if not writes:
         return (
             f"{whose}{whole} = {n_heads} × {width}: no head writes anything at {_token(found)}, which may see nothing."
         )

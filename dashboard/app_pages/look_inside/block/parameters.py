@@ -110,12 +110,14 @@ def _table(model: Model, found: tuple[Entry, ...]) -> None:
                 "‖W − W₀‖ / ‖W₀‖", format="%.3f", min_value=0.0, max_value=max(frame["moved"].max(), 1e-9)
             ),
         }
-    words = _movement(model, {entry.name: moved[entry.name] for entry in found if moved and not entry.same_as})
+    own = [entry.name for entry in found if entry.kind == "parameter" and not entry.same_as]
+    words = moved_sentence(model, {name: moved[name] for name in own if moved})
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), MOST_ROWS), column_config=config, alt=words)
     st.caption(words)
 
 
-def _movement(model: Model, moved: dict[str, Movement]) -> str:
+@claim
+def moved_sentence(model: Model, moved: dict[str, Movement]) -> str:
     """How far the weights have moved, in a sentence or two."""
     name = plain(model.name)
     if not moved:
@@ -127,8 +129,9 @@ def _movement(model: Model, moved: dict[str, Movement]) -> str:
     changed = sum(1 for each in moved.values() if each.distance)
     return (
         f"{name} at step {model.step}, compared with the weights that its seed draws (step 0): {changed} of "
-        f"{len(moved)} tensors have moved, {plain(most)} the furthest, by {began[most]:.3f} of its initial length. "
-        "A bar stands empty where the tensor began at 0, as biases do."
+        f"{len(moved)} tensors of parameters have moved. {plain(most)} has moved the furthest of those that did not "
+        f"begin at 0, by {began[most]:.3f} of its initial length. A bar stands empty where the tensor began at 0, as "
+        "biases do."
     )
 
 
@@ -138,7 +141,8 @@ def _kinds(model: Model, found: tuple[Entry, ...]) -> None:
     size = sum(entry.size for entry in found if entry.kind == "parameter" and not entry.same_as)
     buffers = [entry for entry in found if entry.kind == "buffer"]
     stored = [entry for entry in buffers if entry.stored]
-    held = ", ".join(f"`{entry.name}`" for entry in buffers) + f", {sum(entry.numbers for entry in buffers):,} numbers"
+    many = sum(entry.numbers for entry in buffers)
+    held = ", ".join(f"`{entry.name}`" for entry in buffers) + f", {many:,} number{'s' * (many != 1)}"
     kept = "None is" if not stored else f"{len(stored)} of {len(buffers)} are"
     parameter, buffer, positions = st.container(key="stacked-parameters").columns(3, gap="large")
     with parameter:

@@ -236,8 +236,6 @@ model = session.chosen()
 if model.config.model.attends:
     page(model, session.question(model))
 else:
-    st.title(
-        f"{plain(model.name)} has no attention: its decoder gets only {other_models.handed_over(model)}.", anchor=False
-    )
+    st.title(words.without(plain(model.name), other_models.handed_over(model)), anchor=False)
     other_models.states(model, session.question(model), key="heads-states", height=420)
     other_models.attention_wanted(model)

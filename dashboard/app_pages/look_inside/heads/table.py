@@ -40,6 +40,7 @@ from dashboard.view import session
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import MARGIN, METRICS, MIXED, NAMES, HeadMetrics
+from transformer.foundation.words import counted
 
 HEIGHT = 460
 BREATH = 0.12
@@ -165,14 +166,14 @@ def _table(
             ),
             **columns,
         },
-        alt=f"Table of {len(labels)} heads and {len(shown)} metrics. {said}",
+        alt=f"Table of {counted(len(labels), 'head')} and {counted(len(shown), 'metric')}. {said}",
     )
     measured_on = (
         f"{metrics.sequences} fresh sequences" if model.task.lawful else f"{metrics.sequences} held-out passages"
     )
     st.caption(
         f"Means over {measured_on} with 95 % intervals. Only queries that see more than one key "
-        f"count.{_drop_note(metrics)} {_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
+        f"count.{_drop_note(metrics)}{_even_note(metrics, labels, focus)} Tick a row, or click a point or a cell of "
         "the map, to see that head above."
     )
 
@@ -216,7 +217,7 @@ def _even_note(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> str:
         for name in NAMES
         if name != "uniform" and not math.isnan(metrics.even[name][index])
     ]
-    return f"If head {labels[index]} looked evenly, it would have: {', '.join(even)}." if even else ""
+    return f" If head {labels[index]} looked evenly, it would have: {', '.join(even)}." if even else ""
 
 
 # --- the scatter

@@ -31,9 +31,15 @@ def headline(model: Model, survey: Survey) -> str:
     share = survey.expected_share[head]
     if math.isnan(share):
         return "Under this mask no head ever sees the token it should output."
-    return claims.looks(
-        head_label(head, model.config.model).removeprefix("head "), share, "the answer", at_outputs(model)
-    )
+    first = claims.foremost(survey.expected_share)
+    labels = [head_label(each, model.config.model).removeprefix("head ") for each in first]
+    return claims.looks(labels, share, "the answer", at_outputs(model))
+
+
+@claim
+def without(name: str, handed_over: str) -> str:
+    """What is said of a model that has no attention."""
+    return f"{name} has no attention: its decoder gets only {handed_over}."
 
 
 @claim
@@ -43,7 +49,7 @@ def named_sentence(labels: Sequence[str], names: Sequence[str], *, choice: bool 
         return "No query sees more than one key here, so where a head looks says nothing about it."
     if set(names) == {MIXED}:
         who = {1: "The one head is", 2: "Both heads are"}.get(len(names), f"All {len(names)} heads are")
-        return f"{who} mixed: no single thing stands out."
+        return f"{who} mixed: no single name fits{'' if len(names) == 1 else ' any of them'}."
     parts = []
     for name, (one, several) in DOES.items():
         own = [label for label, each in zip(labels, names, strict=True) if each == name]
@@ -170,6 +176,11 @@ def scatter_sentence(metrics: HeadMetrics, labels: Sequence[str], across: str, u
         if missing
         else ""
     )
+    means = [_amount(metrics, up, place).partition(" ")[0] for place in range(len(y))]
+    level = [place for place in np.flatnonzero(known).tolist() if means[place] == means[top]]
+    if len(level) > 1:
+        who, _ = claims.heads_in_words([labels[place] for place in level])
+        return f"{who} stand highest: {METRICS[up].title} {means[top]} each.{left_out}"
     return (
         f"Head {labels[top]} stands highest: {METRICS[up].title} {_amount(metrics, up, top)}, "
         f"{METRICS[across].title} {_amount(metrics, across, top)}.{left_out}"

@@ -25,7 +25,8 @@ MOST_TOKENS, FEW_TOKENS, OWN_TOKENS = 40, 24, 16
 """Symbols up to which a circuit is drawn whole; tokens of a larger vocabulary that are, and how many of the passage."""
 NO_POSITIONS = {
     "rotation": "{name} positions have no vectors: each head {does}. The matrix beside this leaves that out.",
-    "nowhere": "Nothing gives this head positions directly. What it knows of them comes through the layers before it.",
+    "nowhere": "No positional encoding tells this head where a token stands. What it knows of the order comes from the "
+    "mask: which tokens a query may see, here and in the layers before.",
 }
 
 

@@ -85,7 +85,8 @@ class Reading:
             return "No answer can be known here: the mask hides what it depends on."
         last = after(self.lens.stages[-1])
         if counts[-1] <= total / 2:
-            return f"No answer yet: {last}, {counts[-1]} of {total} are right."
+            none = "No answer yet" if not counts[-1] else "Not yet the answer"
+            return f"{none}: {last}, {counts[-1]} of {total} {'is' if counts[-1] == 1 else 'are'} right."
         if counts[0] >= counts[-1]:
             return (
                 f"The embedding alone says as much as the whole model: {counts[0]} of {total} right in the embedding, "
@@ -97,7 +98,7 @@ class Reading:
         if now - before > total / 2:
             return (
                 f"The answer appears in layer {layer}: after its {kind}, {now} of {total} "
-                f"{'is' if total == 1 else 'are'} right, and {before} before."
+                f"{'is' if now == 1 else 'are'} right, and {before} before."
             )
         return f"The answer comes little by little: {counts[0]} of {total} right in the embedding, {counts[-1]} {last}."
 

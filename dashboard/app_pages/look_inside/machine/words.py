@@ -13,6 +13,7 @@ from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 SHARES = ("softmax", "pattern")
 """Kinds whose numbers are shares, from 0 to 1; all others have both signs."""
@@ -34,11 +35,13 @@ def shape_words(shape: Sequence[int]) -> str:
 @claim
 def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
     """What is drawn, in a sentence."""
-    read = f"{size.source} source tokens and {size.tokens} tokens" if size.source else f"{size.tokens} tokens"
+    sources = f"{counted(size.source, 'source token')} and " if size.source else ""
     if plan.level == "head":
         box = plan.boxes[-1]
         head = box.name.removesuffix(".out")
         heads, width = config.n_heads, config.d_head
+        if heads == 1:
+            return f"Head {_short(head)} is the only one in its layer: all {width} numbers are its own."
         return (
             f"Head {_short(head)} is one of {heads} in its layer: {width} of the {config.d_model} numbers are its own."
         )
@@ -48,20 +51,23 @@ def headline(config: ModelConfig, plan: Plan, size: Size, total: int) -> str:
         return f"{name[0].capitalize()} block {name[1]} has {own:,} of the model’s {total:,} parameters."
     if config.recurrent:
         second = "looks back at its states" if config.attention != "none" else "begins at its last state"
-        return f"A GRU reads {size.source} tokens, and a second one {second}: {total:,} parameters."
-    layers = f"{config.n_layers} block{'s' * (config.n_layers > 1)}"
+        return f"A GRU reads {counted(size.source, 'token')}, and a second one {second}: {total:,} parameters."
+    passes = "pass" if size.source or size.tokens > 1 else "passes"
     each = " in each stack" if size.source else ""
-    return f"{read.capitalize()} pass {layers}{each}: {total:,} parameters."
+    return (
+        f"{sources}{counted(size.tokens, 'token')} {passes} {counted(config.n_layers, 'block')}{each}: "
+        f"{total:,} parameters."
+    )
 
 
 SENTENCES = {
-    "tokens": "{n} tokens, each a number from 0 to {last}: its row in the embedding.",
+    "tokens": "{tokens}, each a number from 0 to {last}: its row in the embedding.",
     "embedding": "Each token becomes its row of the embedding{scale}: a vector of {d} numbers.",
     "positions": "The encoding {does}: {d} numbers for each of up to {context} positions.",
     "told": "These weights belong to no block: each head of its self-attention {does}.",
     "block": "One block: {parts}. Each part adds its output to the residual stream.{order}",
     "block without": "One block: {parts}. It has no residual connections.{order}",
-    "memory": "What the encoder made of each source token: {n} vectors of {d}. Cross-attention makes keys and values "
+    "memory": "What the encoder made of each source token: {vectors} of {d}. Cross-attention makes keys and values "
     "of them.",
     "norm": "{norm} takes each vector by itself. It {normalises}. {learned}",
     "stream": "One vector of {d} numbers for each token. Every part reads it.",
@@ -70,6 +76,7 @@ SENTENCES = {
     "head cross": "Head {short} makes its query from the decoder, and keys and values from the encoder’s memory. Its "
     "output has {width} numbers for each token.",
     "join": "The outputs of {heads} heads stand side by side: {heads} × {width} = {d} numbers.",
+    "join one": "There is one head, so nothing is joined: its output has {d} numbers.",
     "join states": "The context vector and the decoder’s state stand side by side: {last_axis} numbers.",
     "out": "W_O mixes the joined heads: {d} numbers in, {d} out.",
     "share": "W_O has {width} rows for this head. They turn its {width} numbers into {d}.",
@@ -88,7 +95,7 @@ SENTENCES = {
     "z": "The mean of the values, weighed by the row of the pattern: {width} numbers for each query.",
     "gru": "A GRU goes from token to token. Its state of {d} numbers is all that it keeps of what it has read.",
     "handed": "The decoder starts from the encoder’s last state: {d} numbers, however long the source is.",
-    "alignment": "The decoder’s state looks at all {source} states of the encoder and takes their weighted mean.",
+    "alignment": "The decoder’s state looks at {states} of the encoder and takes their weighted mean.",
 }
 """What the boxes of a kind do, and of its variants."""
 
@@ -103,14 +110,16 @@ def sentence_of(config: ModelConfig, size: Size, box: Box) -> str:
         "block": "" if config.residual else "without",
         "add": "" if config.residual else "without",
         "head": "cross" if ".cross_attention." in box.name else "",
-        "join": "states" if config.recurrent else "",
+        "join": "states" if config.recurrent else "one" if config.n_heads == 1 else "",
     }
     return SENTENCES[f"{box.kind} {variants.get(box.kind, '')}".strip()].format(
         n=box.shape[0],
+        tokens=counted(box.shape[0], "token"),
+        vectors=counted(box.shape[0], "vector"),
         last_axis=box.shape[-1],
         last=size.vocabulary - 1,
         vocabulary=f"{size.vocabulary:,}",
-        source=size.source,
+        states=f"all {size.source} states" if size.source != 1 else "the one state",
         context=size.context,
         d=config.d_model,
         d_ff=config.d_ff,

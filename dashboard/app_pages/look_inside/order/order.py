@@ -83,6 +83,9 @@ def maps(head: Head) -> None:
     if len(split.queries) > MOST_TOKENS:
         st.info(f"The four maps are drawn for inputs of up to {MOST_TOKENS} tokens. This one has {len(split.queries)}.")
         return
+    if not split.mask.any():
+        st.info("No query may see a key, so there are no scores to take apart.")
+        return
     apart = split.apart[:, head.index]
     strength = [float(np.abs(term[split.mask]).mean()) for term in apart]
     words = "Mean distance from the row’s mean: " + ", ".join(
@@ -108,15 +111,19 @@ def pair(head: Head, distance: float, sequences: int) -> None:
     """The pattern, and what it would be if only positions counted."""
     st.markdown("**The pattern, and that of position–position alone**")
     split = order_measured.split(model, question, head.site)
+    moves = f"{distance:.2f} of the attention moves to other keys"
+    if math.isnan(distance):
+        moves = "no attention moves to another key, for no query sees more than one"
     if len(split.queries) <= MOST_TOKENS:
         both = np.stack([split.pattern[head.index], split.alone[head.index]])
         names = ("everything", "positions alone")
         figure = coloured(pattern_pair, both, names, split.mask, split.queries, split.keys)
-        words = f"Between the two patterns of {called(head)}, {distance:.2f} of the attention moves to other keys."
+        words = f"Between the two patterns of {called(head)}, {moves}."
         plot(figure, key="order-patterns", alt=words, height=310)
     st.caption(
-        f"Over {sequences} sequences, {distance:.2f} of the attention moves to other keys when only position–position "
-        "counts (total variation distance, 0 to 1)."
+        f"Over {sequences} sequences, {moves} when only position–position counts (total variation distance, 0 to 1)."
+        if not math.isnan(distance)
+        else f"When only position–position counts, {moves}."
     )
 
 
@@ -134,7 +141,7 @@ def bars(shares: Shares, index: int) -> None:
     names = [f"{letters[head.kind]}{head.short}" if several else head.short for head in heads]
     figure = coloured(share_bars, shares.share, TERMS, names, focus=index)
     said = [f"{name} {value:.2f}" for name, value in zip(names, shares.share[:, -1], strict=True) if value == value]
-    words = f"Share of position–position: head {', '.join(said) or 'none'}."
+    words = f"Share of position–position: head {', '.join(said)}." if said else "No head tells one key from another."
     plot(figure, key="order-shares", alt=words, height=280, on_click=clicked)
     key = " e encoder, d decoder." if several else ""
     st.caption(

@@ -91,12 +91,19 @@ def symbol_sentence(correct: np.ndarray, seen: np.ndarray, tokens: tuple[str, ..
     if correct.sum() == seen.sum():
         return f"Every symbol of {of} is right every time: {correct.sum():,} of {seen.sum():,}."
     share = np.where(seen > 0, correct / np.maximum(seen, 1), np.nan)
-    low, high = int(np.nanargmin(share)), int(np.nanargmax(share))
-    if share[low] == share[high]:
-        return f"Every symbol of {of} is right equally often: {share[low]:.3f} of the time."
+    low, high = (np.flatnonzero(share == extreme(share)) for extreme in (np.nanmin, np.nanmax))
+    if share[low[0]] == share[high[0]]:
+        return f"Every symbol of {of} is right equally often: {share[low[0]]:.3f} of the time."
+
+    def counts(places: np.ndarray) -> str:
+        if len(places) > 1:
+            return f"{share[places[0]]:.3f} of the time each"
+        return f"{correct[places[0]]:,} of {seen[places[0]]:,} ({share[places[0]]:.3f})"
+
+    least, most = (listed([f"'{tokens[place]}'" for place in places]) for places in (low, high))
     return (
-        f"Of {of} '{tokens[low]}' is right least often: {correct[low]:,} of {seen[low]:,} ({share[low]:.3f}); "
-        f"'{tokens[high]}' most often: {correct[high]:,} of {seen[high]:,} ({share[high]:.3f})."
+        f"Of {of} {least} {'are' if len(low) > 1 else 'is'} right least often: {counts(low)}; {most} most often: "
+        f"{counts(high)}."
     )
 
 
@@ -105,12 +112,16 @@ def length_sentence(exact: np.ndarray, lengths: list[int], trained: list[bool]) 
     """At which lengths whole answers are right most and least often: float [length]."""
     if exact.min() == exact.max():
         return f"The share of whole answers that are right is the same at every length: {exact[0]:.3f}."
-    low, high = int(exact.argmin()), len(exact) - 1 - int(exact[::-1].argmax())
-    new = {i: "" if trained[i] else " (not trained on)" for i in (low, high)}
-    return (
-        f"Whole answers are right most often at length {lengths[high]}{new[high]}: {exact[high]:.3f}. They are right "
-        f"least often at length {lengths[low]}{new[low]}: {exact[low]:.3f}."
-    )
+
+    def at(share: float) -> str:
+        each = [
+            f"{length}{'' if known else ' (not trained on)'}"
+            for length, known, value in zip(lengths, trained, exact, strict=True)
+            if value == share
+        ]
+        return f"length{'s' * (len(each) > 1)} {listed(each)}: {share:.3f}"
+
+    return f"Whole answers are right most often at {at(exact.max())}. They are right least often at {at(exact.min())}."
 
 
 @claim

@@ -21,6 +21,7 @@ from dashboard.parts.text import windows
 from dashboard.view import session
 from transformer.analysis.film.film import Film, sharpening
 from transformer.analysis.findings import Head
+from transformer.foundation.claims import claim
 from transformer.training.runs import Run
 
 MEAN_SHARE = "the mean share of that head's attention on the token to say next"
@@ -74,10 +75,11 @@ def use_head(index: int | None, heads: list[Head]) -> None:
 
 def described(film: Film, headline: str) -> str:
     heads = "the patterns of all heads, " if film.readings else ""
-    return (
-        f"{headline} A film of {len(film.steps)} steps whose weights were kept, {film.steps[0]} to {film.steps[-1]}: "
-        f"{heads}the loss, and the accuracy by position."
-    )
+    first, last = film.steps[0], film.steps[-1]
+    over = f"{len(film.steps)} steps whose weights were kept, {first} to {last}"
+    if first == last:
+        over = f"the one step whose weights were kept, step {last}"
+    return f"{headline} A film of {over}: {heads}the loss, and the accuracy by position."
 
 
 def below(model: Model, film: Film, headline: str, metrics: list[dict[str, Any]]) -> None:
@@ -158,7 +160,9 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         return
     place, title, found = "the token to say next", "share of attention on that token", film.shares
     steps, over = film.steps, f"the mean over {film.surveyed} sequences"
-    none = "In this task no token of the input is the one to look at."
+    none = f"Under this mask no head ever sees {place}."
+    if not model.task.points:
+        none = "In this task no token of the input is the one to look at."
     if not model.task.lawful:
         place, found = text.most_looked_at(film)
         steps, title = film.steps[film.pictured], f"share on {place}"
@@ -183,15 +187,19 @@ def shares(model: Model, film: Film, focus: Head | None) -> None:
         moment=None if moment is None else moment.step,
         title=title,
     )
-    share = known[shown]
-    earlier = f" At step {steps[0]} it had {share[0]:.2f}." if len(steps) > 1 else ""
-    also = f" Head {of(model.config, best)[5:]} has most: {known[best][-1]:.2f}." if shown != best else ""
-    sentence = (
-        f"At step {steps[-1]} {of(model.config, shown)} has {share[-1]:.2f} of its attention on {place}: "
-        f"{over}.{earlier}"
-    )
+    sentence = share_sentence(of(model.config, shown), known[shown], steps.tolist(), place, over)
+    most, also = f"{known[best][-1]:.2f}", ""
+    if most != f"{known[shown][-1]:.2f}":
+        also = f" Head {of(model.config, best).removeprefix('head ')} has most: {most}."
     plot(figure, key="film-heads", alt=sentence, height=400, makers=[last(model, film)])
     st.caption(f"{sentence}{also}")
+
+
+@claim
+def share_sentence(head: str, share: np.ndarray, steps: list[int], place: str, over: str) -> str:
+    """How much a head looks at a place at the end, over what that is a mean, and how much it did at the beginning."""
+    earlier = f" At step {steps[0]} it had {share[0]:.2f}." if len(steps) > 1 else ""
+    return f"At step {steps[-1]} {head} has {share[-1]:.2f} of its attention on {place}: {over}.{earlier}"
 
 
 model = session.chosen()

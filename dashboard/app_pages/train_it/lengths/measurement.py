@@ -16,6 +16,7 @@ from dashboard.parts.prose import encoding_name
 from transformer.analysis.accuracy.result import spans
 from transformer.analysis.intervals import mean_interval
 from transformer.experiments.lengths import TRACE, Lengths, LengthsError, in_order
+from transformer.foundation.claims import claim
 from transformer.foundation.words import listed
 from transformer.positions import described
 from transformer.training.runs import DEFAULT_ROOT
@@ -73,6 +74,7 @@ def _ending(found: Lengths, name: str, values: np.ndarray) -> str:
 # --- in words
 
 
+@claim
 def headline(found: Lengths) -> str:
     """How far beyond its training the best encoding comes, failure included.
 

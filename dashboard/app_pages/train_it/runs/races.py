@@ -232,7 +232,7 @@ def meaning(each: Standing) -> str:
             "next. So the model can copy, and need not learn the law."
         )
     if each.reachable < 1:
-        return f"{words}. Under its mask {each.reachable:.2f} of the {each.part} can be known."
+        return f"{words}. Under its mask at most {each.reachable:.2f} of the {each.part} can be right."
     return f"{words}. {_told_by_the_mask(each)}".strip()
 
 

@@ -144,7 +144,7 @@ def test_rows_shares_and_title_are_those_of_the_weights(case):
         assert title.startswith(f"{n * d} = {n} × {d}: head {found.lengths.argmax()} writes the longest")
         said = next(each.value for each in app.caption if "cancel each other" in each.value)
         numbers = re.findall(r"add up to (\d+\.\d\d), but the output has length (\d+\.\d\d)", said)[0]
-        expected = found.lengths.sum(), np.linalg.norm(found.out)
+        expected = found.lengths.sum() + np.linalg.norm(found.bias), np.linalg.norm(found.out)
         np.testing.assert_allclose(np.array(numbers, dtype=float), expected, atol=0.006)
 
 

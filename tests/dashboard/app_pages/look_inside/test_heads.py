@@ -10,7 +10,7 @@ import pytest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
-from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, telling
+from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, scatter_sentence, telling
 from dashboard.components.payload import unpack
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
@@ -146,8 +146,8 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["mixed"], "The one head is mixed: no single thing stands out."),
-        (["mixed"] * 3, "All 3 heads are mixed: no single thing stands out."),
+        (["mixed"], "The one head is mixed: no single name fits."),
+        (["mixed"] * 3, "All 3 heads are mixed: no single name fits any of them."),
         (["expected"], "Head 0 reads the expected key."),
         (["mixed", "expected", "mixed"], "Head 1 reads the expected key; 2 are mixed."),
         (
@@ -156,12 +156,33 @@ def test_letters_can_be_read_on_every_share(palette: theme.Palette) -> None:
         ),
         (["first"] * 3, "Heads 0, 1 and 2 look at the first key."),
         (["uniform"] * 5 + ["mixed"], "5 heads look evenly at all they may see; 1 is mixed."),
-        (["mixed"] * 2, "Both heads are mixed: no single thing stands out."),
+        (["mixed"] * 2, "Both heads are mixed: no single name fits any of them."),
     ],
 )
 def test_the_sentence_counts_the_names(names: list[str], words: str) -> None:
     assert named_sentence([str(i) for i in range(len(names))], names) == words
     assert named_sentence(["0.0"], ["mixed"], choice=False).startswith("No query sees more than one key here")
+
+
+@pytest.mark.parametrize(
+    ("drops", "said"),
+    [
+        ([0.0, 0.2, 0.1], "Head 1 stands highest: drop when removed 0.200 ± 0.000, expected key 0.500 ± 0.000."),
+        ([0.0, 0.2, 0.20004], "Heads 1 and 2 stand highest: drop when removed 0.200 each."),
+        ([0.0] * 5, "5 heads stand highest: drop when removed 0.000 each."),
+        (
+            [0.1, 0.1, NAN],
+            "Heads 0 and 1 stand highest: drop when removed 0.100 each. 1 of 3 heads are left out, because one of the "
+            "two metrics is not defined for them.",
+        ),
+    ],
+)
+def test_heads_that_no_digit_tells_apart_stand_highest_together(drops: list[float], said: str) -> None:
+    means, shares = np.array(drops), np.full(len(drops), 0.5)
+    heads = tuple(Head("decoder.0.self_attention", index) for index in range(len(drops)))
+    estimates = {"drop": Estimate(means, means, means, 8), "expected": Estimate(shares, shares, shares, 8)}
+    found = HeadMetrics(heads, 8, estimates, {}, {}, np.zeros((len(drops), len(drops))))
+    assert scatter_sentence(found, [str(head.index) for head in heads], "expected", "drop") == said
 
 
 def test_an_interval_is_written_out() -> None:

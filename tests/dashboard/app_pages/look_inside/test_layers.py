@@ -110,7 +110,8 @@ def test_before_training_there_is_no_answer() -> None:
     model, config = network("reverse", 0)
     right = sum(a == b for a, b in zip(answer(model, config, PI), PI[::-1], strict=True))
     title = open_page("layers", run="reverse", step="0").title[0].value
-    assert title == f"No answer yet: after the feed-forward of layer 1, {right} of 8 are right."
+    none, verb = "Not yet the answer" if right else "No answer yet", "is" if right == 1 else "are"
+    assert title == f"{none}: after the feed-forward of layer 1, {right} of 8 {verb} right."
 
 
 @pytest.mark.daily(2)

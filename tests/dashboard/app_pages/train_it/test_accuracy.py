@@ -142,8 +142,11 @@ def test_the_map_of_symbols_is_counted_and_its_columns_weigh_up_to_the_bars(run:
         np.testing.assert_array_equal(np.isfinite(grey), seen == 0)
     known = answers_from(config)
     share = {token: right[:, known][targets[:, known] == token].mean() for token in range(10)}
-    least = min(share, key=share.__getitem__)
-    assert re.search(rf"'{least}' is right least often.*\({share[least]:.3f}\)", bold(app)[-1])
+    least = min(share.values())
+    named = re.search(r"answer (.+) (?:is|are) right least often: (.+);", bold(app)[-1])
+    assert named
+    assert re.findall(r"'(\d)'", named[1]) == [str(token) for token in share if share[token] == least]
+    assert f"{least:.3f}" in named[2]
 
 
 @pytest.mark.parametrize(
@@ -358,9 +361,15 @@ def test_sentences_say_what_the_counts_say():
     assert words.symbol_sentence(np.array([3, 9]), np.array([4, 10]), ("a", "b"), "the answer") == (
         "Of the answer 'a' is right least often: 3 of 4 (0.750); 'b' most often: 9 of 10 (0.900)."
     )
-    assert words.length_sentence(np.array([0.5, 1.0, 1.0]), [1, 2, 3], [False, True, True]) == (
-        "Whole answers are right most often at length 3: 1.000. They are right least often at length 1 (not trained "
-        "on): 0.500."
+    assert words.symbol_sentence(np.array([0, 4, 0]), np.array([4, 4, 5]), ("a", "b", "c"), "the answer") == (
+        "Of the answer 'a' and 'c' are right least often: 0.000 of the time each; 'b' most often: 4 of 4 (1.000)."
+    )
+    assert words.symbol_sentence(np.array([1, 2]), np.array([2, 4]), ("a", "b"), "the answer") == (
+        "Every symbol of the answer is right equally often: 0.500 of the time."
+    )
+    assert words.length_sentence(np.array([0.5, 1.0, 1.0]), [1, 2, 3], [False, False, True]) == (
+        "Whole answers are right most often at lengths 2 (not trained on) and 3: 1.000. They are right least often at "
+        "length 1 (not trained on): 0.500."
     )
     assert words.length_sentence(np.array([1.0, 1.0]), [1, 2], [True, True]) == (
         "The share of whole answers that are right is the same at every length: 1.000."

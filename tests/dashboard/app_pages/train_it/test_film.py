@@ -116,7 +116,7 @@ def test_a_run_that_is_being_trained_shows_what_there_is(run: Run):
     shares = survey(model, config.build_task()).expected_share
     best = max(shares, key=lambda head: shares[head])
     assert app.title[0].value == (
-        f"Of all heads {best.short} looks most at the token to say next: {shares[best]:.2f} of its attention is there."
+        f"Head {best.short} looks most at the token to say next: {shares[best]:.2f} of its attention is there."
     )
 
 

@@ -248,7 +248,7 @@ def test_a_window_says_how_much_can_be_known():
     each = stand("window", config=made, evaluation=evaluation)
     assert not each.cheats
     assert each.reachable == pytest.approx((1 + 3 * 0.1) / 4)
-    assert meaning(each).endswith("the mask holds. Under its mask 0.33 of the second half can be known.")
+    assert meaning(each).endswith("the mask holds. Under its mask at most 0.33 of the second half can be right.")
 
 
 @pytest.mark.parametrize("name", ["reverse", "reverse-sinusoidal", "reverse-aligned", "reverse-translate"])

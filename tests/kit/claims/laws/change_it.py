@@ -218,6 +218,12 @@ def moved(world: World, slot: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 PLACE = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
+BY = r"(?: by '(?P<by>[^']+)')?"
+
+
+def symbols(world: World, by: str | None) -> list[int]:
+    """What is put in the place of a token: this symbol, or each in turn."""
+    return [*range(world.task.symbols)] if by is None else [world.task.vocabulary.index(by)]
 
 
 def slot_of(world: World, token: str, place: str, source: str | None) -> int:
@@ -230,15 +236,15 @@ def slot_of(world: World, token: str, place: str, source: str | None) -> int:
 
 @law(
     f"{INFLUENCE}headline",
-    rf"Replacing {PLACE} moves (?P<count>\d+) of (?P<of>\d+) outputs?: (?P<mostly>most )?the one at (?P<output>\d+)"
+    rf"Replacing {PLACE}{BY} moves (?P<count>\d+) of (?P<of>\d+) outputs?: (?P<mostly>most )?the one at (?P<output>\d+)"
     r"(?:, whose right token is '(?P<right>[^']+)')?\.",
 )
 def moves(
-    world: World, token: str, place: str, source: str | None, count: str, of: str, mostly: str | None, output: str,
-    right: str | None,
+    world: World, token: str, place: str, source: str | None, by: str | None, count: str, of: str,
+    mostly: str | None, output: str, right: str | None,
 ) -> None:  # fmt: skip
     batch, _ = world.alone
-    most = moved(world, slot_of(world, token, place, source))[0].max(axis=0)
+    most = moved(world, slot_of(world, token, place, source))[0][symbols(world, by)].max(axis=0)
     assert int(of) == len(most)
     assert int(count) == (most > 1e-12).sum()
     assert most[int(output) - 1] >= most.max() * (1 - 1e-4)
@@ -248,21 +254,20 @@ def moves(
     assert not ((most > 1e-12) & ~honest[:, slot_of(world, token, place, source)]).any()
 
 
-@law(f"{INFLUENCE}headline", rf"Replacing {PLACE} moves no output\.", rare=True)
-def moves_none(world: World, token: str, place: str, source: str | None) -> None:
-    assert moved(world, slot_of(world, token, place, source))[0].max() < 1e-9
+@law(f"{INFLUENCE}headline", rf"Replacing {PLACE}{BY} moves no output\.", rare=True)
+def moves_none(world: World, token: str, place: str, source: str | None, by: str | None) -> None:
+    assert moved(world, slot_of(world, token, place, source))[0][symbols(world, by)].max() < 1e-9
 
 
 @law(
     f"{INFLUENCE}headline",
-    rf"The mask leaks: the output at (?P<output>\d+) moves by (?P<by>[\d.e−-]+) when {PLACE} is replaced, which "
-    rf"it must not "
-    r"know\.",
+    rf"The mask leaks: the output at (?P<output>\d+) moves by (?P<far>[\d.e−-]+) when {PLACE} is replaced{BY}, "
+    r"which it must not know\.",
 )
-def must_not(world: World, output: str, by: str, token: str, place: str, source: str | None) -> None:
+def must_not(world: World, output: str, far: str, token: str, place: str, source: str | None, by: str | None) -> None:
     slot = slot_of(world, token, place, source)
-    most = moved(world, slot)[0].max(axis=0)
-    assert abs(most[int(output) - 1] - float(by.replace("−", "-"))) < 1e-5 + 0.01 * most[int(output) - 1]
+    most = moved(world, slot)[0][symbols(world, by)].max(axis=0)
+    assert abs(most[int(output) - 1] - float(far.replace("−", "-"))) < 1e-5 + 0.01 * most[int(output) - 1]
     task, n = world.task, len(most)
     sources = n_source if (n_source := 0 if world.alone[0].source is None else world.alone[0].source.shape[1]) else 0
     limit = task.limit.matrix(n)
@@ -292,13 +297,13 @@ def all_allowed(world: World, mask: str) -> None:
     f"{INFLUENCE}verdict",
     r"(?:(?P<every>Every output may know this token)|Nothing before position (?P<place>\d+) moved: the mask "
     r"holds|No path leads "
-    r"from it to (?P<blind>\d+) of the outputs\. They did not move: the mask holds)\. All (?P<hatched>[\d,]+) "
-    r"hatched cells are "
-    r"exactly 0, and so are their gradients\.",
+    r"from it to (?P<blind>\d+) of the outputs\. They did not move: the mask holds)\. (?:All (?P<hatched>[\d,]+) "
+    r"hatched cells are exactly 0, and so are their gradients|The one hatched cell is exactly 0, and so is its "
+    r"gradient)\.",
 )
-def mask_holds(world: World, every: str | None, place: str | None, blind: str | None, hatched: Shown) -> None:
+def mask_holds(world: World, every: str | None, place: str | None, blind: str | None, hatched: Shown | None) -> None:
     honest = world.reach(len(world.question), honest=True)
-    assert hatched.value == (~honest).sum() > 0
+    assert (1 if hatched is None else hatched.value) == (~honest).sum() > 0
     if place is not None:
         sources = 0 if world.alone[0].source is None else world.alone[0].source.shape[1]
         column = honest[:, sources + int(place) - 1]
@@ -313,15 +318,27 @@ def mask_holds(world: World, every: str | None, place: str | None, blind: str | 
 @law(
     f"{INFLUENCE}flips",
     r"(?P<count>No output says|One output says|\d+ outputs say) another token with '(?P<symbol>[^']+)' in its "
-    r"place, the symbol that moves them most\.",
+    r"place(?P<most>, the symbol that moves them most)?\.",
 )
-def flip(world: World, count: str, symbol: str) -> None:
+def flip(world: World, count: str, symbol: str, most: str | None) -> None:
     """Of some token that the page may have poked."""
+    assert (most is None) == ("replacement" in dict(world.view))
     batch, _ = world.alone
     slots = batch.tokens.shape[1] + (0 if batch.source is None else batch.source.shape[1])
     number = {"No": 0, "One": 1}.get(count.split()[0]) if not count[0].isdigit() else int(count.split()[0])
     at = world.task.vocabulary.index(symbol)
     assert any(moved(world, slot)[1][at].sum() == number for slot in range(slots))
+
+
+@law(f"{INFLUENCE}flips", r"(?P<place>'.+) is '(?P<symbol>[^']+)' already, so nothing can move\.", rare=True)
+def is_there_already(world: World, place: str, symbol: str) -> None:
+    assert place.startswith(f"'{symbol}' at ")
+    assert dict(world.view)["replacement"] == symbol
+
+
+@law(f"{INFLUENCE}flips", r"No output moves with '(?P<symbol>[^']+)' in its place\.", rare=True)
+def none_moves(world: World, symbol: str) -> None:
+    assert dict(world.view)["replacement"] == symbol
 
 
 @law(f"{INFLUENCE}flips", r"No output depends on that token\.", rare=True)

@@ -9,8 +9,10 @@ import numpy as np
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
-from tests.kit.claims.laws.several_pages import NOISE, costs_of
+from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
 from tests.kit.claims.world import World
+from tests.kit.pages import shown
+from transformer.model import build
 
 PAGE = "app_pages/look_inside/"
 TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
@@ -152,6 +154,16 @@ def no_choice(world: World) -> None:
     assert all(mask.sum(axis=-1).max() < 2 for mask in seen.masks.values())
 
 
+@law(
+    f"{HEADS}without", r".+ has no attention: its decoder gets only (?P<vectors>.+) of (?P<d>\d+) numbers\.", rare=True
+)
+def has_no_attention(world: World, vectors: str, d: str) -> None:
+    """Of a GRU: test_every_page_gru.py says it."""
+    assert not world.sizes.attends
+    assert int(d) == world.sizes.d_model
+    assert vectors == ("one vector" if world.sizes.n_layers == 1 else f"{world.sizes.n_layers} vectors")
+
+
 @law(f"{HEADS}named_sentence", r"(?!No query)(?P<said>.+)\.")
 def are_called(world: World, said: str) -> None:
     """What a head is called, it does for the most part; and one that does a thing nearly always has its name."""
@@ -229,9 +241,30 @@ def stands_highest(
     assert all is None or int(all) == len(world.heads)
 
 
+@law(
+    f"{HEADS}scatter_sentence",
+    rf"(?:(?P<many>\d+) heads|Heads (?P<heads>.+)) stand highest: drop when removed (?P<drop>[−\d.]+) each\.{STANDS}",
+    rare=True,
+)
+def stand_highest(
+    world: World, many: str | None, heads: str | None, drop: Shown, missing: str | None, all: str | None
+) -> None:
+    shares = {each: value for each, value in world.shares().items() if value == value}
+    found = {each: costs_of(world)[each] for each in shares}
+    level = sum(abs(each - drop.value) < NOISE for each in found.values())
+    assert level >= (int(many) if many else len(named(world, heads or "")))
+    assert all is None or int(all) == len(world.heads)
+    assert int(missing or 0) == len(world.heads) - len(shares)
+    assert max(found.values()) < drop.value + 2 * NOISE
+    assert heads is None or {*named(world, heads)} <= {*shares}
+
+
 @law(f"{HEADS}scatter_sentence", r"No head here has values for both metrics: expected key and drop when removed\.")
 def no_values(world: World) -> None:
-    assert all(each != each for each in world.shares().values())
+    """What may see one key alone has no share of its own: nothing was chosen."""
+    _, seen = world.looked
+    choice = {site: mask.sum(axis=-1).max() > 1 for site, mask in seen.masks.items()}
+    assert all(each != each or not choice[head.site] for head, each in world.shares().items())
 
 
 # --- inside a head, inside a block
@@ -305,11 +338,20 @@ def writes_longest(
 @law(
     f"{PAGE}block/heads._headline",
     rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): no head writes anything at {TOKEN}, which may see nothing\.",
-    rare=True,
 )
 def writes_nothing(world: World, width: str, heads: str, each: str, token: str, place: str, source: str | None) -> None:
     _, seen = world.alone
     assert any(not each[0, 0, int(place) - 1].any() for each in seen.masks.values() if int(place) <= each.shape[2])
+    assert (int(heads), int(width)) == (world.sizes.n_heads, world.sizes.d_model)
+
+
+@law(
+    f"{PAGE}block/heads._headline",
+    rf"There is one head: all (?P<width>\d+) numbers stay together, and it writes nothing at {TOKEN}, which may see "
+    r"nothing\.",
+)
+def one_writes_nothing(world: World, width: str, token: str, place: str, source: str | None) -> None:
+    writes_nothing(world, width, "1", width, token, place, source)
 
 
 def normed(world: World, place: str) -> list[np.ndarray]:
@@ -368,6 +410,109 @@ def fire(
         assert min(abs(int(never.split()[0]) - each) for each in silent) <= 2
 
 
+@law(
+    f"{PAGE}block/feed_forward.strongest_sentence",
+    r"Unit (?P<unit>\d+) is the strongest here, with (?P<most>[\d.]+)\. It fires at (?P<often>\d+)% of all positions\. "
+    r"(?:It also|Unit (?P<other>\d+)) writes the longest vector, of length (?P<length>[\d.]+)\.",
+)
+def is_strongest(world: World, unit: str, most: Shown, often: str, other: str | None, length: Shown) -> None:
+    """Somewhere in one of the blocks: the sentence does not say at which token, the title does."""
+    _, seen = world.alone
+    _, many = world.looked
+    found = []
+    for site, hidden in seen.hidden.items():
+        sizes = np.linalg.norm(world.weights[f"{site}.down.weight"], axis=0)
+        share = (many.hidden[site][..., int(unit)] > 0).mean()
+        for x in hidden[0]:
+            written = x * sizes
+            found.append(
+                x.argmax() == int(unit)
+                and most == x.max()
+                and int(other or unit) == written.argmax()
+                and length == written.max()
+                and abs(share - int(often) / 100) < NOISE + 0.005
+            )
+    assert any(found)
+
+
+@law(
+    f"{PAGE}block/parameters.moved_sentence",
+    r"mine at step (?P<step>\d+): nothing has moved yet\. These are the weights that its seed draws\.",
+)
+def nothing_has_moved(world: World, step: str) -> None:
+    assert int(step) == world.step
+    drawn = build(world.config).state_dict()
+    assert all(np.array_equal(drawn[name].double().numpy(), each) for name, each in world.weights.items())
+
+
+@law(
+    f"{PAGE}block/parameters.moved_sentence",
+    r"mine at step (?P<step>\d+), compared with the weights that its seed draws \(step 0\): (?P<moved>\d+) of "
+    r"(?P<of>\d+) tensors of parameters have moved\. (?P<name>\S+) has moved the furthest of those that did "
+    r"not begin at 0, by "
+    r"(?P<far>[\d.]+) of its initial length\. A bar stands empty where the tensor began at 0, as biases do\.",
+)
+def has_moved_furthest(world: World, step: str, moved: str, of: str, name: str, far: Shown) -> None:
+    assert int(step) == world.step
+    drawn, own = build(world.config).state_dict(), dict(world.model.named_parameters())
+    ways = {each: np.linalg.norm(world.weights[each] - drawn[each].double().numpy()) for each in own}
+    began = {each: np.linalg.norm(drawn[each].double().numpy()) for each in own}
+    shares = {each: way / began[each] for each, way in ways.items() if began[each]}
+    assert (int(moved), int(of)) == (sum(way > 0 for way in ways.values()), len(own))
+    assert far == shares[shown(name)]
+    assert shares[shown(name)] >= max(shares.values()) - 1e-3
+
+
+GREY = r"(?: Grey: (?P<hidden>\d+) of (?P<of>\d+) tokens may not be seen\.)?"
+
+
+def rows_of(world: World, hidden: str | None, of: str | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each attention and query of which so many keys are hidden: the pattern, [head, key], and what is seen."""
+    _, seen = world.alone
+    found = []
+    for site, pattern in seen.patterns.items():
+        for query in range(pattern.shape[2]):
+            visible = np.broadcast_to(seen.masks[site], pattern.shape)[0, 0, query]
+            if int(hidden or 0) == (~visible).sum() and int(of or len(visible)) == len(visible):
+                found.append((pattern[0, :, query], visible))
+    return found
+
+
+@law(f"{PAGE}block/heads.looking_sentence", rf"This token may see nothing\.{GREY}")
+def sees_no_key(world: World, hidden: str | None, of: str | None) -> None:
+    assert any(not visible.any() for _, visible in rows_of(world, hidden, of))
+
+
+@law(
+    f"{PAGE}block/heads.looking_sentence",
+    rf"(?:The head looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?'(?P<token>[^']+)' at "
+    rf"(?P<place>\d+)(?:: (?P<share>[\d.]+))?\.{GREY}",
+)
+def look_at_one(
+    world: World, heads: str | None, token: str, place: str, share: Shown | None, hidden: str | None, of: str | None
+) -> None:
+    rows = [
+        row
+        for row, _ in rows_of(world, hidden, of)
+        if int(place) <= row.shape[1] and (row.argmax(axis=1) == int(place) - 1).all()
+    ]
+    assert rows
+    assert heads is None or int(heads) == world.sizes.n_heads
+    assert (share is not None) == (world.sizes.n_heads == 1)
+    assert share is None or any(
+        abs(share.value - row[0, int(place) - 1]) < 0.006 for row in rows
+    )  # nearly all, cut off
+
+
+@law(
+    f"{PAGE}block/heads.looking_sentence",
+    rf"The (?P<heads>\d+) heads look most at (?P<different>\d+) different tokens\.{GREY}",
+)
+def look_at_several(world: World, heads: str, different: str, hidden: str | None, of: str | None) -> None:
+    assert int(heads) == world.sizes.n_heads
+    assert any(len({*row.argmax(axis=1)}) == int(different) for row, _ in rows_of(world, hidden, of))
+
+
 @law(f"{PAGE}block/feed_forward.without", r"mine has no feed-forward layers, so there are no hidden units\.")
 def has_no_units(world: World) -> None:
     assert not any("feed_forward" in name for name, _ in world.model.named_parameters())
@@ -423,8 +568,8 @@ def has_parameters(world: World, numbers: Shown, tensors: str, buffers: str) -> 
 
 @law(
     f"{PAGE}machine/words.headline",
-    r"(?:(?P<source>\d+) source tokens and )?(?P<tokens>\d+) tokens pass (?P<blocks>\d+) blocks?(?P<each> in each "
-    r"stack)?: "
+    r"(?:(?P<source>\d+) source tokens? and )?(?P<tokens>\d+) tokens? pass(?:es)? (?P<blocks>\d+) blocks?(?P<each> in "
+    r"each stack)?: "
     r"(?P<total>[\d,]+) parameters\.",
 )
 def passes(world: World, source: str | None, tokens: str, blocks: str, each: str | None, total: Shown) -> None:
@@ -453,6 +598,14 @@ def block_has(world: World, stack: str, n: str, own: Shown, total: Shown) -> Non
 def head_is(world: World, head: str, heads: str, width: str, d: str) -> None:
     assert (int(heads), int(d)) == (world.sizes.n_heads, world.model.embedding.weight.shape[1])
     assert int(heads) * int(width) == int(d)
+
+
+@law(
+    f"{PAGE}machine/words.headline",
+    r"Head (?P<head>[\d.]+) is the only one in its layer: all (?P<width>\d+) numbers are its own\.",
+)
+def head_is_alone(world: World, head: str, width: str) -> None:
+    assert (world.sizes.n_heads, int(width)) == (1, world.model.embedding.weight.shape[1])
 
 
 # --- through the layers
@@ -487,11 +640,17 @@ def hidden(world: World) -> None:
     assert right_at(world)[1] == 0
 
 
-@law(LAYERS, r"No answer yet: (?P<stage>.+), (?P<right>\d+) of (?P<of>\d+) are right\.")
-def no_answer(world: World, stage: str, right: str, of: str) -> None:
+@law(
+    LAYERS,
+    r"(?P<none>No answer yet|Not yet the answer): (?P<stage>.+), (?P<right>\d+) of (?P<of>\d+) "
+    r"(?P<verb>is|are) right\.",
+)
+def no_answer(world: World, none: str, stage: str, right: str, of: str, verb: str) -> None:
     found, total = right_at(world)
     assert (int(right), int(of), stage) == ([*found.values()][-1], total, [*found][-1])
     assert int(right) <= total / 2
+    assert (none == "No answer yet") == (right == "0")
+    assert (verb == "is") == (right == "1")
 
 
 @law(
@@ -591,8 +750,8 @@ def comes_from(world: World, layer: str, share: Shown, even: Shown, mean: Shown)
     expected = expected & (evenly > 0)
     rows = expected.any(axis=1)
     alone = seen.patterns[f"{world.stack}.{layer}.self_attention"][0].mean(axis=0)
-    for shown, values in ((share, found), (even, evenly), (mean, alone)):
-        assert shown == (values * expected).sum(axis=1)[rows].mean()
+    for said, values in ((share, found), (even, evenly), (mean, alone)):
+        assert said == (values * expected).sum(axis=1)[rows].mean()
 
 
 @law(ROLLED, r"Through layer (?P<layer>\d+) no path leads from an answer to the place that must output it\.")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.kit.claims import Shown, law
-from tests.kit.claims.world import Head, World, spans
+from tests.kit.claims.world import Head, World, expected_of, spans
 
 NOISE = 0.06
 """How far a mean over 256 sequences or more may lie from the same over others: four standard errors."""
@@ -15,17 +15,17 @@ HEAD, SHARE = r"(?P<head>\d+\.\d+(?: \([^)]+\))?)", r"(?P<share>[\d.]+)"
 WHERE = r"(?:, at (?:the (?P<seeing>\d+) of (?P<of>\d+)|those (?P<part>[\d.]+) of the) outputs that may see it)?"
 
 
+FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
+
 # --- where heads look
 
 
 def is_where(world: World, seeing: str | None, of: str | None, part: str | None) -> None:
     """At how many outputs the token to be said may be seen at all."""
-    batch, seen = world.looked
+    _, seen = world.looked
     answers = int(world.task.answers(world.task.length).sum())
     site = next(head.site for head in world.shares())
-    questions = batch.source if batch.source is not None else batch.tokens[:, : world.task.length]
-    pairs = zip(questions, seen.masks[site][:, 0], strict=True)
-    rows = [int((world.task.expected_keys(question) & mask).any(axis=1).sum()) for question, mask in pairs]
+    rows = (expected_of(world.task) & seen.masks[site][:, 0]).any(axis=2).sum(axis=1).tolist()
     if part is not None:
         assert abs(np.mean(rows) / answers - float(part)) < NOISE
     elif seeing is not None:
@@ -35,28 +35,46 @@ def is_where(world: World, seeing: str | None, of: str | None, part: str | None)
         assert {*rows} == {answers}, "not all outputs may see it"
 
 
-def looks(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
-    found = world.shares()
-    assert abs(found[world.head(head)] - share.value) < NOISE
-    assert found[world.head(head)] > max(each for each in found.values() if each == each) - 2 * NOISE
+def are_foremost(found: dict[Head, float], world: World, many: str | None, heads: str | None, share: float) -> None:
+    """None has more, and who is not named has less, as far as a sample tells."""
+    known = {head: each for head, each in found.items() if each == each}
+    assert max(known.values()) < share + 2 * NOISE
+    if many is not None:
+        assert sum(abs(each - share) < NOISE for each in known.values()) >= int(many) > 4
+    else:
+        assert all(abs(known[each] - share) < NOISE for each in named(world, heads or ""))
+
+
+def looks(
+    world: World, many: str | None, heads: str | None, share: Shown, seeing: str | None, of: str | None,
+    part: str | None,
+) -> None:  # fmt: skip
+    are_foremost(world.shares(), world, many, heads, share.value)
     is_where(world, seeing, of, part)
 
 
 LOOKS = "app_pages/look_inside/heads/words.headline", "parts/claims.looks"
 for name in LOOKS:
 
-    @law(name, rf"Head {HEAD} looks most at the answer: {SHARE} of its attention is there{WHERE}\.")
-    def mostly(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
+    @law(name, rf"{FOREMOST} looks? most at the answer: {SHARE} of (?:its|their) attention is there{WHERE}\.")
+    def mostly(
+        world: World, many: str | None, heads: str | None, share: Shown, seeing: str | None, of: str | None,
+        part: str | None,
+    ) -> None:  # fmt: skip
         assert share.value >= 0.5
-        looks(world, head, share, seeing, of, part)
+        looks(world, many, heads, share, seeing, of, part)
 
     @law(
         name,
-        rf"No head looks mostly at the answer\. Head {HEAD} comes closest: {SHARE} of its attention is there{WHERE}\.",
+        rf"No head looks mostly at the answer\. {FOREMOST} comes? closest: {SHARE} of (?:its|their) attention is "
+        rf"there{WHERE}\.",
     )
-    def nowhere(world: World, head: str, share: Shown, seeing: str | None, of: str | None, part: str | None) -> None:
+    def nowhere(
+        world: World, many: str | None, heads: str | None, share: Shown, seeing: str | None, of: str | None,
+        part: str | None,
+    ) -> None:  # fmt: skip
         assert max(each for each in world.shares().values() if each == each) < 0.5 + NOISE
-        looks(world, head, share, seeing, of, part)
+        looks(world, many, heads, share, seeing, of, part)
 
 
 @law(LOOKS[0], r"Under this mask no head ever sees the token it should output\.")
@@ -117,7 +135,7 @@ def costs_of(world: World) -> dict[Head, float]:
 
 
 def named(world: World, labels: str) -> list[Head]:
-    return [world.head(each) for each in labels.replace(" or ", ", ").split(", ")]
+    return [world.head(each) for each in labels.replace(" or ", ", ").replace(" and ", ", ").split(", ")]
 
 
 @law("parts/claims.works", r"Head (?P<head>.+) does the work: removing it costs (?P<cost>[\d.]+) of the accuracy\.")
@@ -215,13 +233,32 @@ def is_about_the_sum(world: World, noise: Shown) -> None:
 @law(
     TOGETHER,
     r"Removing heads (?P<one>[\d.]+(?: \([^)]+\))?) and (?P<other>[\d.]+(?: \([^)]+\))?) together costs "
-    r"(?P<extra>[\d.]+) (?P<way>more|less) than the sum of removing each alone: (?:one makes up for the other|they are "
-    r"links of one chain)\.",
+    r"(?P<extra>[\d.]+) (?P<way>more|less) than the sum of removing each alone(?:: (?P<why>one makes up for the other|"
+    r"they are links of one chain)\.|\. Alone they cost (?P<a>[−\d.]+) and (?P<b>[−\d.]+), together (?P<both>[−\d.]+)\."
+    r"(?P<below> Below 0, accuracy rises\.)?)",
 )
-def is_not_the_sum(world: World, one: str, other: str, extra: Shown, way: str) -> None:
-    found = beyond(world, world.head(one), world.head(other))
+def is_not_the_sum(
+    world: World, one: str, other: str, extra: Shown, way: str, why: str | None, a: Shown | None, b: Shown | None,
+    both: Shown | None, below: str | None,
+) -> None:  # fmt: skip
+    pair = world.head(one), world.head(other)
+    found, alone = beyond(world, *pair), [costs_of(world)[each] for each in pair]
+    together = found + sum(alone)
     assert (found > 0) == (way == "more")
     assert abs(found - (extra.value if way == "more" else -extra.value)) < 3 * NOISE
+    if a is not None and b is not None and both is not None:
+        assert abs(a.value - alone[0]) < NOISE
+        assert abs(b.value - alone[1]) < NOISE
+        assert abs(both.value - together) < 2 * NOISE
+        assert (below is not None) == (min(a.value, b.value, both.value) < 0)
+    elif way == "more":
+        assert "makes up" in str(why)
+        assert min(alone) > -NOISE, "without one of them it is better"
+        assert together > max(alone) - NOISE
+    else:
+        assert "chain" in str(why)
+        assert min(alone) > 0, "one of them does nothing by itself"
+        assert together > max(alone) - 3 * NOISE, "without both it is better than without one"
 
 
 # --- what was learned, and when
@@ -257,24 +294,25 @@ def learns(world: World, head: str, began: str, ended: str, before: Shown, after
 
 @law(
     MOMENT,
-    rf"No head’s attention on {FOUND} has risen by 0\.20\. Head {HEAD} has most there, (?P<after>[\d.]+), and had "
-    r"(?P<before>[\d.]+) at step (?P<step>\d+)\.",
+    rf"No head’s attention on {FOUND} has risen by 0\.20\. {FOREMOST} (?:has|have) most there, (?P<after>[\d.]+), and "
+    r"had (?P<before>[\d.]+)(?: to (?P<up_to>[\d.]+))? at step (?P<step>\d+)\.",
 )
-def has_not_risen(world: World, head: str, after: Shown, before: Shown, step: str) -> None:
+def has_not_risen(
+    world: World, many: str | None, heads: str | None, after: Shown, before: Shown, up_to: Shown | None, step: str
+) -> None:
     then, now = first(world).shares(), last(world).shares()
     assert all(now[each] - then[each] < 0.2 + 2 * NOISE for each in now if now[each] == now[each])
-    assert abs(now[world.head(head)] - after.value) < NOISE
-    assert abs(then[world.head(head)] - before.value) < NOISE
-    assert now[world.head(head)] >= max(each for each in now.values() if each == each) - NOISE
+    are_foremost(now, world, many, heads, after.value)
+    began = [then[each] for each in (named(world, heads) if heads else now) if then[each] == then[each]]
+    assert min(began) < before.value + NOISE
+    assert max(began) > (up_to or before).value - NOISE
     assert int(step) == min(world.run.snapshots())
 
 
-@law(MOMENT, rf"Of all heads {HEAD} looks most at {FOUND}: {SHARE} of its attention is there\.")
-def at_one_step(world: World, head: str, share: Shown) -> None:
-    now = last(world).shares()
+@law(MOMENT, rf"{FOREMOST} looks? most at {FOUND}: {SHARE} of (?:its|their) attention is there\.")
+def at_one_step(world: World, many: str | None, heads: str | None, share: Shown) -> None:
     assert len(world.run.snapshots()) == 1
-    assert abs(now[world.head(head)] - share.value) < NOISE
-    assert now[world.head(head)] >= max(each for each in now.values() if each == each) - NOISE
+    are_foremost(last(world).shares(), world, many, heads, share.value)
 
 
 @law(MOMENT, rf"Under this mask no head ever sees {FOUND}\.")
@@ -293,12 +331,15 @@ ORDER = (
     r"nothing in "
     r"sight there tells the answer\.)?(?: ?(?P<partly>[^.]+) cannot be: what is in sight there tells the answer "
     r"only in "
-    r"part\.)?(?: ?(?P<open>[^.]+) could be, but not yet\.)?"
+    r"part\.)?(?: ?(?P<open>[^.]+) could be(?:, but not yet|(?P<untold> with positions, and this model has none))\.)?"
 )
 
 
 @law("parts/film.order_sentence", ORDER)
-def was_learned(world: World, learned: str | None, blind: str | None, partly: str | None, open: str | None) -> None:
+def was_learned(
+    world: World, learned: str | None, blind: str | None, partly: str | None, open: str | None, untold: str | None
+) -> None:
+    assert open is None or (untold is not None) == (world.sizes.positions == "none")
     task, most = world.task, world.most()
     names, unread = task.target_names(task.length), world.most(blind=True)
     right = last(world).right(2048, other=True).mean(axis=0)
@@ -327,7 +368,10 @@ def was_learned(world: World, learned: str | None, blind: str | None, partly: st
 
 # --- the verdict, and the loss
 
-END = r"(?P<end>your mask leaks|not yet at the ceiling|the mask holds|every answer can be known, and is)"
+END = (
+    r"(?P<end>your mask leaks|not yet at the ceiling|the mask holds|every answer can be known, and is|the mask shows "
+    r"the answers, and the model does not use them)"
+)
 
 
 @law("parts/learning.verdict_sentence", rf"(?P<parts>.+?)(?:, chance (?P<chance>[\d.]+))?: {END}\.")
@@ -370,7 +414,9 @@ def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
         assert any(less > 0.005 and knowable for less, _, knowable in short)
         return
     assert all(less <= slack + 0.02 or not knowable for less, slack, knowable in short), "less is right than can be"
-    assert (end == "the mask holds") == bool((honest < 1 - 1e-9).any())
+    shown = bool((world.greatest() > greatest + 1e-9).any())
+    assert (end == "the mask shows the answers, and the model does not use them") == shown
+    assert shown or (end == "the mask holds") == bool((honest < 1 - 1e-9).any())
 
 
 @law(
@@ -385,7 +431,7 @@ def loss(world: World, loss: Shown, steps: str, guess: Shown, floor: Shown, half
     assert loss == metrics[-1]["loss"]
     assert guess == math.log(world.task.symbols)
     room = 0.02 if half is None else 0.02 + 2 * float(half)
-    assert abs(floor.value - world.floor()) < room, world.floor()
+    assert abs(floor.value - world.floor) < room, world.floor
 
 
 @law("parts/learning.loss_sentence", r"No step has been recorded yet\.")
@@ -405,11 +451,11 @@ def floor(world: World, guessed: str, of: str, symbols: str, each: Shown, weight
     assert int(guessed) == int((world.most() <= 1 / world.task.symbols + 1e-9).sum())
     assert (int(symbols), each) == (world.task.symbols, each)
     assert each == math.log(world.task.symbols)
-    assert floor == world.floor()
+    assert floor == world.floor
 
 
 @law("parts/learning.floor_sentence", None)
 def no_floor_in_a_line(world: World) -> None:
     """Where it is 0, or no sum of a few terms."""
     partly = (world.most() < 1 - 1e-9) & (world.most() > 1 / world.task.symbols + 1e-9)
-    assert world.floor() < 1e-6 or partly.any() or len(world.task.lengths) > 1
+    assert world.floor < 1e-6 or partly.any() or len(world.task.lengths) > 1

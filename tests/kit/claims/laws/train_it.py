@@ -35,6 +35,23 @@ def chance(world: World, symbols: str, chance: Shown, blind: str | None) -> None
     assert abs(float(blind or 1 / world.task.symbols) - found) < 0.012
 
 
+@law(
+    "app_pages/train_it/film/film.share_sentence",
+    r"At step (?P<step>\d+) head (?P<head>.+) has (?P<share>[\d.]+) of its attention on the token to say next: the "
+    r"mean over \d+ sequences\.(?: At step (?P<first>\d+) it had (?P<before>[\d.]+)\.)?",
+)
+def has_of_its_attention(
+    world: World, step: str, head: str, share: Shown, first: str | None, before: Shown | None
+) -> None:
+    kept = world.run.snapshots()
+    assert int(step) == max(kept)
+    assert (first is None) == (len(kept) == 1)
+    assert abs(world.at_step(int(step)).shares()[world.head(head)] - share.value) < NOISE
+    if first is not None and before is not None:
+        assert int(first) == min(kept)
+        assert abs(world.at_step(int(first)).shares()[world.head(head)] - before.value) < NOISE
+
+
 def left_without(world: World, heads: str, known: np.ndarray) -> dict[str, float]:
     named = heads.replace(" or ", ", ").split(", ")
     return {each: float(world.right(2048, without=(world.head(each),), other=True)[:, known].mean()) for each in named}
@@ -103,35 +120,48 @@ def every_symbol(world: World, of: str, right: Shown, all: Shown) -> None:
     assert right.value == all.value == sum(seen for _, seen in found.values()) == sum(hit for hit, _ in found.values())
 
 
-@law(f"{WORDS}symbol_sentence", rf"Every symbol of {OF} is right equally often: (?P<share>[\d.]+) of the time\.")
+@law(
+    f"{WORDS}symbol_sentence",
+    rf"Every symbol of {OF} is right equally often: (?P<share>[\d.]+) of the time\.",
+    rare=True,
+)
 def equally_often(world: World, of: str, share: Shown) -> None:
     assert all(share == hit / seen for hit, seen in by_symbol(world, is_of(world, of)).values())
 
 
 @law(
     f"{WORDS}symbol_sentence",
-    rf"Of {OF} '(?P<low>\w+)' is right least often: (?P<few>[\d,]+) of (?P<among>[\d,]+) \((?P<least>[\d.]+)\); "
-    rf"'(?P<high>\w+)' "
-    r"most often: (?P<many>[\d,]+) of (?P<out>[\d,]+) \((?P<most>[\d.]+)\)\.",
+    rf"Of {OF} (?P<low>'[^:]+) (?:is|are) right least often: (?:(?P<few>[\d,]+) of (?P<among>[\d,]+) "
+    rf"\((?P<least>[\d.]+)\)|(?P<least_each>[\d.]+) of the time each); (?P<high>'[^:]+) "
+    r"most often: (?:(?P<many>[\d,]+) of (?P<out>[\d,]+) \((?P<most>[\d.]+)\)|(?P<most_each>[\d.]+) of the time each)"
+    r"\.",
 )
 def least_and_most(
     world: World,
     of: str,
     low: str,
-    few: Shown,
-    among: Shown,
-    least: Shown,
+    few: Shown | None,
+    among: Shown | None,
+    least: Shown | None,
+    least_each: Shown | None,
     high: str,
-    many: Shown,
-    out: Shown,
-    most: Shown,
+    many: Shown | None,
+    out: Shown | None,
+    most: Shown | None,
+    most_each: Shown | None,
 ) -> None:
+    """All that are right as seldom are named, and all that are right as often."""
     found = by_symbol(world, is_of(world, of))
     shares = {name: hit / seen for name, (hit, seen) in found.items()}
-    assert found[low] == (few.value, among.value)
-    assert found[high] == (many.value, out.value)
-    assert least == shares[low] == min(shares.values())
-    assert most == shares[high] == max(shares.values())
+    for names, share, each, counts, extreme in (
+        (low, least, least_each, (few, among), min(shares.values())),
+        (high, most, most_each, (many, out), max(shares.values())),
+    ):
+        named = names.replace("'", "").replace(" and ", ", ").split(", ")
+        assert {*named} == {name for name, value in shares.items() if value == extreme}
+        assert (share or each) == extreme
+        if each is None:
+            assert found[named[0]] == tuple(each.value for each in counts if each is not None)
 
 
 def whole_answers(world: World, length: int) -> float:
@@ -149,15 +179,17 @@ def same_at_every(world: World, share: Shown) -> None:
 
 @law(
     f"{WORDS}length_sentence",
-    r"Whole answers are right most often at length (?P<high>\d+)(?P<new>| \(not trained on\)): (?P<most>[\d.]+)\. "
-    r"They are right "
-    r"least often at length (?P<low>\d+)(?P<fresh>| \(not trained on\)): (?P<least>[\d.]+)\.",
+    r"Whole answers are right most often at lengths? (?P<high>[^:]+): (?P<most>[\d.]+)\. They are right least often at "
+    r"lengths? (?P<low>[^:]+): (?P<least>[\d.]+)\.",
 )
-def at_lengths(world: World, high: str, new: str, most: Shown, low: str, fresh: str, least: Shown) -> None:
+def at_lengths(world: World, high: str, most: Shown, low: str, least: Shown) -> None:
+    """All lengths with as much are named, and all with as little."""
     found = {n + 1: whole_answers(world, n + 1) for n in range(world.task.length)}
-    assert most == found[int(high)] == max(found.values())
-    assert least == found[int(low)] == min(found.values())
-    assert (not new, not fresh) == (int(high) in world.task.lengths, int(low) in world.task.lengths)
+    for names, share, extreme in ((high, most, max(found.values())), (low, least, min(found.values()))):
+        named = {int(each.split()[0]): "not trained" in each for each in names.replace(" and ", ", ").split(", ")}
+        assert share == extreme
+        assert {*named} == {length for length, value in found.items() if value == extreme}
+        assert named == {length: length not in world.task.lengths for length in named}
 
 
 def confused(world: World, known: np.ndarray) -> Counter[tuple[str, str]]:
@@ -314,9 +346,9 @@ def sees_answers(world: World, verdict: str, mask: str) -> None:
 
 @law(
     f"{RACES}meaning",
-    r"(?P<verdict>[^:]+: (?:not yet at the ceiling|the mask holds|every answer can be known, and is))\.(?: Under "
-    r"its mask "
-    r"(?P<share>[\d.]+) of the (?P<part>.+) can be known\.)?",
+    r"(?P<verdict>[^:]+: (?:not yet at the ceiling|the mask holds|every answer can be known, and is|the mask "
+    r"shows the answers, and the model does not use them))\.(?: Under "
+    r"its mask at most (?P<share>[\d.]+) of the (?P<part>.+) can be right\.)?",
 )
 def what_it_means(world: World, verdict: str, share: str | None, part: str | None) -> None:
     groups = np.array(world.task.groups(world.task.length))

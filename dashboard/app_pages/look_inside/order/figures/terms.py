@@ -215,7 +215,12 @@ def share_bars(
             "textangle": 0,
             "textfont": {"size": 14, "color": palette.background},
             "customdata": places.tolist(),
-            "hovertext": [f"head {safe(head)}, {safe(names[i])}: {share[h, i]:.3f}" for h, head in enumerate(heads)],
+            "hovertext": [
+                f"head {safe(head)}: every key that it may see has the same score"
+                if np.isnan(share[h, i])
+                else f"head {safe(head)}, {safe(names[i])}: {share[h, i]:.3f}"
+                for h, head in enumerate(heads)
+            ],
             "hovertemplate": "%{hovertext}<extra></extra>",
             "name": names[i],
         }
