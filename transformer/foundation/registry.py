@@ -11,9 +11,9 @@ import contextlib
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from transformer.foundation.checks import UserError
 from transformer.foundation.foreign import quoted
@@ -23,6 +23,31 @@ T = TypeVar("T")
 
 class PlugInError(UserError):
     """A plug-in that cannot be used; the message is one sentence that says what is missing."""
+
+
+KINDS: dict[Any, str] = {str: "a text", bool: "True or False", int: "a whole number"}
+"""What the plain values of a plug-in may be, in words."""
+
+
+def fault_of_values(found: type, declared: type, wanted: Collection[str]) -> str:
+    """Which values that the class `declared` annotates a plug-in leaves out or has of another kind; empty for none.
+
+    Of those that are `wanted` an empty text is none.
+    """
+    missing = [name for name in wanted if getattr(found, name, "") == ""]
+    if missing:
+        return f"it does not say its {', '.join(missing)}"
+    for name, annotation in get_type_hints(declared).items():
+        if not hasattr(found, name):
+            continue
+        value, (kind,) = getattr(found, name), get_args(annotation)
+        if get_origin(kind) is Literal:
+            if not isinstance(value, str) or value not in get_args(kind):
+                choices = ", ".join(each or "an empty text" for each in get_args(kind))
+                return f"`{name}` must be one of {choices}, not {quoted(value)}"
+        elif type(value) is not kind:
+            return f"`{name}` must be {KINDS[kind]}, not {quoted(value)}"
+    return ""
 
 
 class Registry(Generic[T]):
