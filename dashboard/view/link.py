@@ -13,12 +13,19 @@ import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dashboard.view.fields import read
+from dashboard.view.fields import allowed, in_link, read
 from dashboard.view.pages import PAGES, SCRIPTS
 from dashboard.view.settings import Settings
+from transformer.foundation.foreign import shortened
+
+QUOTED = 30
+"""The most letters of a link's name or value that a notice repeats."""
+ALIKE = 0.8
+"""How alike a name and a field's must be, of 1, to ask whether that was meant."""
 
 
 def own_records() -> list[type]:
@@ -86,16 +93,16 @@ def from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
     notices = []
     for name, text in query.items():
         if name not in FIELDS:
-            notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
+            near = get_close_matches(name, FIELDS, 1, ALIKE) if len(query) <= len(FIELDS) else []
+            meant = f" Is {near[0]} meant?" if near else ""
+            notices.append(f"The link's “{shortened(name, QUOTED)}” means nothing here and was left out.{meant}")
             continue
+        field = FIELDS[name]
         try:
-            values[name] = read(FIELDS[name], text)
+            values[name] = read(field, text)
         except ValueError:
-            notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
+            default = in_link(field.default)
+            stands = f"its default {default} stands instead" if default else "it was left out"
+            said = f"The link says {name}=“{shortened(text, QUOTED)}”. It must be {allowed(field)}, so {stands}."
+            notices.append(said)
     return View(**values), notices
-
-
-def _short(text: str) -> str:
-    """A foreign text, made safe to repeat in a notice."""
-    kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
-    return kept or "…"

@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import session
+from transformer.foundation.words import counted
 
 A_PAGE = 100
 """Rows that are sent to the browser at most."""
@@ -49,6 +50,11 @@ class Page:
     def is_part(self) -> bool:
         """Is anything left out?"""
         return len(self.frame) < self.all
+
+    @property
+    def number(self) -> int:
+        """Which of the pages this is, from 1."""
+        return (self.first - 1) // A_PAGE + 1
 
     @property
     def pages(self) -> int:
@@ -105,7 +111,12 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
         with order:
             bound(st.toggle, "Ascending", "rows_ascending", also=FIRST)
     mine = session.mine(RunsSettings)
-    return page_of(frame, mine.rows_filter, mine.rows_by or NEWEST, mine.rows_ascending, mine.rows_page)
+    page = page_of(frame, mine.rows_filter, mine.rows_by or NEWEST, mine.rows_ascending, mine.rows_page)
+    if page.number != mine.rows_page:
+        has = counted(page.pages, "page")
+        session.notice(f"The table of runs has {has} here, and no page {mine.rows_page}; this is the last.")
+        session.update(rows_page=page.number)
+    return page
 
 
 def turn_pages(page: Page) -> None:
@@ -123,7 +134,7 @@ def turn_pages(page: Page) -> None:
                 pagination,
                 "Page",
                 key="rows-page",
-                value=(page.first - 1) // A_PAGE + 1,
+                value=page.number,
                 picked=lambda number: session.update(rows_page=number),
             )
     right.caption(page.words)

@@ -540,6 +540,11 @@ def test_all_of_many_runs_can_be_reached_and_what_is_ticked_elsewhere_stays(
     for number in (2, 3):
         seen += open_page("runs", rows_page=str(number)).dataframe[0].value["name"].tolist()
     assert sorted(seen) == sorted(run.name for run in list_runs(runs))
+    beyond = open_page("runs", rows_page="4")
+    (notice,) = beyond.warning
+    assert notice.value == "The table of runs has 3 pages here, and no page 4; this is the last."
+    assert (link(beyond)["rows_page"], list(beyond.dataframe[0].value["name"])) == ("3", seen[-1:])
+    assert not beyond.run().warning
     assert "Runs 1 to 2 of 5." in said(app)
     assert "Compared as well, but not among these rows: b." in said(app)
     app.text_input(key="control-rows_filter").set_value("REVERSE").run()
