@@ -77,8 +77,6 @@ WANTED = (
 
 def _fault(found: type[Norm]) -> str:
     """What is missing in what a norm says, or wrong; empty for nothing."""
-    if missing := sorted(found.__abstractmethods__):
-        return f"it does not say its {', '.join([*(each for each in WANTED if not hasattr(found, each)), *missing])}"
     return fault_of_values(found, Norm, WANTED)
 
 

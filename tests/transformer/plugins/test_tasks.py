@@ -11,6 +11,7 @@ from tests.kit import strangers
 from transformer import tasks
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.registry import PlugInError
 from transformer.tasks import TASKS
 from transformer.tasks._layouts import Continuation
 from transformer.tasks.sort import Sort
@@ -219,7 +220,7 @@ def test_a_task_says_what_it_does_and_what_its_parts_are_called(name):
 
 
 def test_a_task_that_says_nothing_of_itself_is_refused():
-    with pytest.raises(TypeError, match="the task Silent does not say its law and verb"):
+    with pytest.raises(PlugInError, match="the task Silent does not say its law and verb"):
         type("Silent", (Continuation,), {"answer": lambda self, question: question})
 
 
