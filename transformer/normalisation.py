@@ -69,7 +69,7 @@ def require_law(kind: type[Norm]) -> None:
     except PlugInError as error:
         fault = str(error)
     if fault:
-        raise PlugInError(f"{kind.__module__} cannot be used: {fault}")
+        raise PlugInError(f"the norm {kind.__module__} cannot be used: {fault}")
 
 
 def _broken_law(norm: Norm) -> str:

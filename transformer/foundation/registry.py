@@ -53,7 +53,7 @@ def fault_of_values(found: type, declared: type, wanted: Collection[str]) -> str
 
 def _unreadable(path: str, error: Exception) -> PlugInError:
     """What is said of a module that cannot be read."""
-    return PlugInError(f"{path} cannot be read: {type(error).__name__}: {shortened(str(error), 200)}")
+    return PlugInError(f"the plug-in {path} cannot be read: {type(error).__name__}: {shortened(str(error), 200)}")
 
 
 def _fault_of_methods(found: type) -> str:
@@ -118,11 +118,11 @@ class Registry(Generic[T]):
         try:
             found = self._class_in(importlib.import_module(path))
         except PlugInError as error:
-            raise PlugInError(f"{path} cannot be used: {error}") from None
+            raise PlugInError(f"the plug-in {path} cannot be used: {error}") from None
         except Exception as error:  # whatever a stranger's file ends in
             raise _unreadable(path, error) from error
         if fault := self._fault(found) or _fault_of_methods(found):
-            raise PlugInError(f"{path} cannot be used: {fault}")
+            raise PlugInError(f"the plug-in {path} cannot be used: {fault}")
         return found
 
     def _class_in(self, module: ModuleType) -> type[T]:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs.columns import COLUMNS, NEWEST
 from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import session
@@ -16,22 +17,6 @@ from transformer.foundation.words import counted
 
 A_PAGE = 100
 """Rows that are sent to the browser at most."""
-NEWEST = "created"
-TITLES = {
-    NEWEST: "Created",
-    "name": "Run",
-    "accuracy": "Accuracy",
-    "perplexity": "Perplexity",
-    "solved": "Solved at",
-    "steps": "Steps",
-    "seconds": "Seconds",
-    "device": "Device",
-    "status": "Status",
-    "changed": "Changed",
-}
-"""What the rows can be sorted by."""
-SEARCHED = ("name", "changed", "device", "status")
-"""Columns in which the words of a filter are looked for."""
 FIRST = {"rows_page": 1}
 """What any other order or filter begins with."""
 
@@ -74,9 +59,9 @@ def page_of(frame: pd.DataFrame, words: str, by: str, ascending: bool, number: i
 
     A row matches if each of the words stands in it, in letters of any case.
     """
-    rows = frame
+    rows, searched = frame, [name for name, each in COLUMNS.items() if each.searched]
     for word in words.casefold().split():
-        found = [rows[column].str.casefold().str.contains(word, regex=False) for column in SEARCHED]
+        found = [rows[column].str.casefold().str.contains(word, regex=False) for column in searched]
         rows = rows[pd.concat(found, axis=1).any(axis=1)]
     if by != NEWEST or ascending:
         rows = rows.sort_values(by, ascending=ascending, kind="stable", na_position="last", key=_without_case)
@@ -93,7 +78,8 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
 
     `part` of the answers is what their accuracy is of.
     """
-    mine, titles = session.mine(RunsSettings), TITLES | {"accuracy": part.capitalize()}
+    mine = session.mine(RunsSettings)
+    titles = {name: COLUMNS[name].heading(part) for name in (NEWEST, *COLUMNS)}
     if len(frame) > A_PAGE or (mine.rows_filter, mine.rows_by, mine.rows_ascending) != ("", "", False):
         words, by, order = st.columns([2, 1, 1], gap="medium", vertical_alignment="bottom")
         with words:
@@ -106,7 +92,7 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
             )
         with by:
             bound_choice(
-                st.selectbox, "Sort by", "rows_by", list(TITLES), NEWEST, also=FIRST, format_func=titles.__getitem__
+                st.selectbox, "Sort by", "rows_by", list(titles), NEWEST, also=FIRST, format_func=titles.__getitem__
             )
         with order:
             bound(st.toggle, "Ascending", "rows_ascending", also=FIRST)
