@@ -6,11 +6,13 @@ import itertools
 import math
 
 import numpy as np
+import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of
 from tests.kit.claims.world import World
+from transformer.norms import NORMS
 
 PAGE = "app_pages/look_inside/"
 TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
@@ -239,22 +241,35 @@ def writes_alone(world: World, d: str) -> None:
     assert (world.sizes.n_heads, world.model.embedding.weight.shape[1]) == (1, int(d))
 
 
-@law(
-    f"{PAGE}block/norm.headline",
-    rf"LayerNorm subtracts the mean (?P<mean>[−\d.]+) from {TOKEN} and divides by (?P<size>[\d.]+)\.",
-)
-def subtracts(world: World, mean: Shown, token: str, place: str, source: str | None, size: Shown) -> None:
-    assert world.sizes.norm_kind == "layer"
-    assert any(mean == x.mean() and size == math.sqrt(x.var() + 1e-5) for x in normed(world, place))
+SIZES = {"layer": lambda x: x.std(axis=-1), "rms": lambda x: np.sqrt((x**2).mean(axis=-1))}
+"""What the shipped norms divide by; of another its own formula is taken, which its plug-in's contract proves."""
+
+
+def divisors(world: World, place: str) -> list[tuple[float, float]]:
+    """The mean of each vector that a norm is given at a place, and what it is divided by."""
+    kind = NORMS[world.sizes.norm_kind]()
+    size = SIZES.get(world.sizes.norm_kind, lambda x: kind.size(torch.from_numpy(x)).item())
+    return [(float(x.mean()), math.sqrt(float(size(x)) ** 2 + 1e-5)) for x in normed(world, place)]
 
 
 @law(
     f"{PAGE}block/norm.headline",
-    rf"RMSNorm divides the numbers of {TOKEN} by (?P<size>[\d.]+), their root mean square\.",
+    rf"(?P<norm>.+?) subtracts the mean (?P<mean>[−\d.]+) from {TOKEN} and divides by (?P<size>[\d.]+)\.",
 )
-def divides(world: World, token: str, place: str, source: str | None, size: Shown) -> None:
-    assert world.sizes.norm_kind == "rms"
-    assert any(size == math.sqrt((x**2).mean() + 1e-5) for x in normed(world, place))
+def subtracts(world: World, norm: str, mean: Shown, token: str, place: str, source: str | None, size: Shown) -> None:
+    kind = NORMS[world.sizes.norm_kind]
+    assert (norm, True) == (kind.title, kind.centres)
+    assert any(mean == one and size == other for one, other in divisors(world, place))
+
+
+@law(
+    f"{PAGE}block/norm.headline",
+    rf"(?P<norm>.+?) divides the numbers of {TOKEN} by (?P<size>[\d.]+), their (?P<name>[^.]+)\.",
+)
+def divides(world: World, norm: str, token: str, place: str, source: str | None, size: Shown, name: str) -> None:
+    kind = NORMS[world.sizes.norm_kind]
+    assert (norm, name, False) == (kind.title, kind.size_name, kind.centres)
+    assert any(size == each for _, each in divisors(world, place))
 
 
 @law(f"{PAGE}block/norm.without", r"mine has no norm: each sub-layer reads the stream as it is\.")
