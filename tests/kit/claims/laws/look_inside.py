@@ -6,12 +6,12 @@ import itertools
 import math
 
 import numpy as np
-import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of
 from tests.kit.claims.world import World
+from tests.kit.heads_by_hand import divided_by
 from transformer.norms import NORMS
 
 PAGE = "app_pages/look_inside/"
@@ -231,25 +231,20 @@ def writes_nothing(world: World, width: str, heads: str, each: str, token: str, 
     assert any(not each[0, 0, int(place) - 1].any() for each in seen.masks.values() if int(place) <= each.shape[2])
 
 
-def normed(world: World, place: str) -> list[np.ndarray]:
-    _, seen = world.alone
-    return [x[0, int(place) - 1] for name, x in seen.read.items() if "around_" in name and int(place) <= x.shape[1]]
-
-
 @law(f"{PAGE}block/heads._headline", r"There is one head: all (?P<d>\d+) numbers stay together, and it alone writes\.")
 def writes_alone(world: World, d: str) -> None:
     assert (world.sizes.n_heads, world.model.embedding.weight.shape[1]) == (1, int(d))
 
 
-SIZES = {"layer": lambda x: x.std(axis=-1), "rms": lambda x: np.sqrt((x**2).mean(axis=-1))}
-"""What the shipped norms divide by; of another its own formula is taken, which its plug-in's contract proves."""
-
-
 def divisors(world: World, place: str) -> list[tuple[float, float]]:
-    """The mean of each vector that a norm is given at a place, and what it is divided by."""
-    kind = NORMS[world.sizes.norm_kind]()
-    size = SIZES.get(world.sizes.norm_kind, lambda x: kind.size(torch.from_numpy(x)).item())
-    return [(float(x.mean()), math.sqrt(float(size(x)) ** 2 + 1e-5)) for x in normed(world, place)]
+    """The mean of each vector at a place that a norm of a block reads, and what it is divided by."""
+    _, seen = world.alone
+    read = {name: x[0, int(place) - 1] for name, x in seen.read.items() if int(place) <= x.shape[1]}
+    return [
+        (float(x.mean()), divided_by(x, world.model.get_submodule(name)).item())
+        for name, x in read.items()
+        if "around_" in name
+    ]
 
 
 @law(
