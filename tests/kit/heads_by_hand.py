@@ -52,10 +52,12 @@ def read_by_hand(task: str, question: list[int], said: list[int]) -> tuple[torch
 
 
 def divided_by(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
-    """What a norm divides each vector by: √(size² + ε).
+    """What a norm divides each vector by: √(size² + ε); 1 where there is none.
 
     The size of a shipped norm is its paper's formula; of another it is its own, which its plug-in's contract proves.
     """
+    if getattr(norm, "kind", None) is None:
+        return np.ones_like(x[..., :1])
     name = type(norm.kind).__module__.rpartition(".")[2]
     if name == "layer":
         size = x.std(axis=-1, keepdims=True)
@@ -68,9 +70,7 @@ def divided_by(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
 
 def normed(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
     """What a norm with these weights makes of each vector by itself; without a norm each stays as it is."""
-    if getattr(norm, "kind", None) is None:
-        return x
-    shift = 0 if norm.bias is None else double(norm.bias)
+    shift = 0 if getattr(norm, "bias", None) is None else double(norm.bias)
     return mapped(x, norm) / divided_by(x, norm) + shift
 
 

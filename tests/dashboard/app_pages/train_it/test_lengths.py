@@ -259,8 +259,14 @@ class TestPage:
             for each in racers
         ]
         drawn_lines = figures.race_curves(lines, chance=0.1, last=5).data
-        assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in drawn_lines}) == len(racers) == 8
+        assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in drawn_lines}) == len(racers)
         assert {line.name for line in drawn_lines} >= {"relative 0.50", "random 0.50", "half-turned 0.50", "ALiBi 0.50"}
+
+    def test_no_two_of_two_dozen_encodings_look_alike(self) -> None:
+        lines = [figures.Line(f"{i}", np.array([5]), np.array([[0.5]]), i) for i in range(24)]
+        made = figures.race_curves(lines, chance=0.1, last=5).data
+        looks = {(line.line.color, line.line.dash, line.marker.symbol) for line in made}
+        assert len(looks) == 24
 
     def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self) -> None:
         down, level = Fall(0.2, 0.1), Fall(0.0, 0.1)

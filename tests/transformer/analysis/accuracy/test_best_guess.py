@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from tests.kit.task_laws import laid_out
 from transformer import masks
 from transformer.analysis.accuracy.aim import Aim
 from transformer.analysis.accuracy.ceilings import _ceilings, best_guess, ceiling_of_mask, loss_floor
@@ -18,22 +19,10 @@ from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfi
 from transformer.masks.painted import Painted
 from transformer.tasks import TASKS
 
-LAWS = {"copy": list, "sort": sorted}
 MASKS = (
     *("full", "causal", "anti-causal", "padding", "sliding-window:1", "recent:2", "prefix:2", "block:2"),
     *("hide:1", "hide:3", "hide:4", "random:40:1"),
 )
-
-
-def laid_out(name, question):
-    """Source, tokens and targets, from the words of the task alone."""
-    answer = LAWS.get(name, lambda x: list(x)[::-1])(question)
-    if name == "reverse-aligned":
-        return [], list(question), answer
-    if name == "reverse-translate":
-        return list(question), ["SEP", *answer[:-1]], answer
-    sequence = [*question, "SEP", *answer]
-    return [], sequence[:-1], sequence[1:]
 
 
 def arriving(matrix, n_layers, target, n_tokens, n_source):
@@ -51,7 +40,8 @@ def enumerated(name, lengths, symbols, matrix, n_layers):
     targets_of = {}
     for length in lengths:
         for question in itertools.product(range(symbols), repeat=length):
-            source, tokens, targets = laid_out(name, question)
+            source, tokens, targets = laid_out(name, question, "SEP")
+            source = source or []
             targets_of[length] = len(targets)
             if question == (0,) * length:
                 slots = [arriving(matrix, n_layers, target, len(tokens), len(source)) for target in range(len(targets))]
