@@ -466,7 +466,8 @@ def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch,
     begun: list[tuple[Path, tuple[str, ...]]] = []
     monkeypatch.setattr(population.sweeping, "start", lambda folder, *words: begun.append((folder, words)))
     app = open_page("runs", sweep_seeds="8", sweep_over="positions,n_heads", max_steps="5")
-    assert "120 trainings: 8 seeds, 15 combinations of settings." in said(app)
+    combined = 3 * len(ENCODINGS.names())
+    assert f"{8 * combined} trainings: 8 seeds, {combined} combinations of settings." in said(app)
     press(app, "train-population")
     [(folder, words)] = begun
     assert folder == root / "population-1"
