@@ -92,17 +92,22 @@ def from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
     values: dict[str, Any] = {}
     notices = []
     for name, text in query.items():
-        if name not in FIELDS:
-            near = get_close_matches(name, FIELDS, 1, ALIKE) if len(query) <= len(FIELDS) else []
-            meant = f" Is {near[0]} meant?" if near else ""
-            notices.append(f"The link's “{shortened(name, QUOTED)}” means nothing here and was left out.{meant}")
+        if not (fault := fault_of(name, text)):
+            values[name] = read(FIELDS[name], text)
             continue
-        field = FIELDS[name]
-        try:
-            values[name] = read(field, text)
-        except ValueError:
-            default = in_link(field.default)
-            stands = f"its default {default} stands instead" if default else "it was left out"
-            said = f"The link says {name}=“{shortened(text, QUOTED)}”. It must be {allowed(field)}, so {stands}."
-            notices.append(said)
+        default = in_link(FIELDS[name].default) if name in FIELDS else ""
+        stands = f"Its default {default} stands instead." if default else "It was left out."
+        near = [] if name in FIELDS or len(query) > len(FIELDS) else get_close_matches(name, FIELDS, 1, ALIKE)
+        notices.append(" ".join([f"The link's {fault}.", stands, *(f"Is {each} meant?" for each in near)]))
     return View(**values), notices
+
+
+def fault_of(name: str, text: str) -> str:
+    """Why a parameter of a link cannot be used, "layers=“0” cannot be used: it must be …"; empty where it can."""
+    if name not in FIELDS:
+        return f"“{shortened(name, QUOTED)}” means nothing here"
+    try:
+        read(FIELDS[name], text)
+    except ValueError:
+        return f"{name}=“{shortened(text, QUOTED)}” cannot be used: it must be {allowed(FIELDS[name])}"
+    return ""

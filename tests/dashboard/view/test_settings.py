@@ -42,30 +42,34 @@ def test_a_view_survives_the_url(values):
     assert set(view.to_query()) == {name for name, value in values.items() if value != FIELDS[name].default}
 
 
-WHOLE, LEFT_OUT = "It must be a whole number from", "so it was left out."
+WHOLE, LEFT_OUT = "cannot be used: it must be a whole number from", "It was left out."
 IN_VAIN = {
-    "layers": ("0", f"The link says layers=“0”. {WHOLE} 1 to 12, so its default 2 stands instead."),
-    "corner_width": ("5/3", f"The link says corner_width=“5/3”. {WHOLE} 1 to 32, so its default 4 stands instead."),
-    "step": ("-1", f"The link says step=“-1”. {WHOLE} 0 to 10000000, {LEFT_OUT}"),
-    "mean": ("yes", "The link says mean=“yes”. It must be 0 or 1, so its default 0 stands instead."),
-    "sidebar": ("", "The link says sidebar=“”. It must be 0 or 1, so its default 1 stands instead."),
+    "layers": ("0", f"The link's layers=“0” {WHOLE} 1 to 12. Its default 2 stands instead."),
+    "corner_width": ("5/3", f"The link's corner_width=“5/3” {WHOLE} 1 to 32. Its default 4 stands instead."),
+    "step": ("-1", f"The link's step=“-1” {WHOLE} 0 to 10000000. {LEFT_OUT}"),
+    "mean": ("yes", "The link's mean=“yes” cannot be used: it must be 0 or 1. Its default 0 stands instead."),
+    "sidebar": ("", "The link's sidebar=“” cannot be used: it must be 0 or 1. Its default 1 stands instead."),
     "learning_rate": (
         "nan",
-        "The link says learning_rate=“nan”. It must be a number from 1e-05 to 1, so its default 0.005 stands instead.",
+        "The link's learning_rate=“nan” cannot be used: it must be a number from 1e-05 to 1. Its default 0.005 stands "
+        "instead.",
     ),
-    "length": ("1e9", f"The link says length=“1e9”. {WHOLE} 1 to 512, so its default 8 stands instead."),
+    "length": ("1e9", f"The link's length=“1e9” {WHOLE} 1 to 512. Its default 8 stands instead."),
     "run": (
         "x" * 500,
-        f"The link says run=“{'x' * 29}…”. It must be a text of at most 200 printable letters, {LEFT_OUT}",
+        f"The link's run=“{'x' * 29}…” cannot be used: it must be a text of at most 200 printable letters. {LEFT_OUT}",
     ),
     "positions": (
         "a\x00b",
-        "The link says positions=“a?b”. It must be a text of at most 200 printable letters, so its default learned "
-        "stands instead.",
+        "The link's positions=“a?b” cannot be used: it must be a text of at most 200 printable letters. Its default "
+        "learned stands instead.",
     ),
-    "input": ("1" * 9000, f"The link says input=“{'1' * 29}…”. It must be a text of at most 8192 letters, {LEFT_OUT}"),
-    "corner_widht": ("5", "The link's “corner_widht” means nothing here and was left out. Is corner_width meant?"),
-    "<script>alert(1)</script>": ("1", "The link's “<script>alert(1)</script>” means nothing here and was left out."),
+    "input": (
+        "1" * 9000,
+        f"The link's input=“{'1' * 29}…” cannot be used: it must be a text of at most 8192 letters. {LEFT_OUT}",
+    ),
+    "corner_widht": ("5", "The link's “corner_widht” means nothing here. It was left out. Is corner_width meant?"),
+    "<script>alert(1)</script>": ("1", "The link's “<script>alert(1)</script>” means nothing here. It was left out."),
 }
 """What a link says, and the notice."""
 
@@ -86,14 +90,14 @@ def test_a_notice_says_true_limits(name, text):
     if notices:
         assert view == View()
         found = re.search(
-            r"It must be (?:a (?:whole )?number from (\S+) to (\S+),|0 or 1,|a text of at most (\d+) )", *notices
+            r"it must be (?:a (?:whole )?number from (\S+) to (\S+)\. |0 or 1\.|a text of at most (\d+) )", *notices
         )
         assert found
         if found[1]:
             assert tuple(map(float, found.group(1, 2))) == pytest.approx(limits(name))
             assert not any(from_query({name: each})[1] for each in found.group(1, 2))
         assert (found[3] is not None) == (field.type == "str")
-        default = re.search(r"its default (.*) stands", *notices)
+        default = re.search(r"Its default (.*) stands", *notices)
         assert default is None or from_query({name: default[1]}) == (View(), [])
 
 
