@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kit import strangers
-from tests.kit.task_laws import LAWS, laid_out
+from tests.kit.numbers.task_laws import LAWS, laid_out
 from transformer import tasks
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from tests.kit.task_laws import laid_out
+from tests.kit.numbers.task_laws import laid_out
 from transformer import masks
 from transformer.analysis.accuracy.aim import Aim
 from transformer.analysis.accuracy.ceilings import _ceilings, best_guess, ceiling_of_mask, loss_floor
