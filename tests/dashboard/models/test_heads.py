@@ -10,9 +10,10 @@ import pytest
 from dashboard.models import heads
 from dashboard.models.menu import menu
 from dashboard.models.model import Model
-from tests.kit.assumptions import asked_by, questions_of
+from tests.kit.checkout import call_that_raised, calls
 from tests.kit.pages import open_page, words
 from tests.kit.runs import TINY, untrained
+from transformer.analysis import assumptions
 from transformer.analysis.assumptions import NotCovered
 from transformer.config import RunConfig
 
@@ -28,7 +29,7 @@ def test_every_question_that_the_dashboard_asks_of_a_model_refuses_this_one(with
     """A new question needs a model here that has not what it asks for."""
     with pytest.raises(NotCovered, match="no residual connections: rollout counts half of each stream") as refused:
         heads.rolled(without_residual, without_residual.task.example, 0)
-    assert {asked_by(refused.value)} == {*questions_of("dashboard")}
+    assert {call_that_raised(refused.value, assumptions)} == {*calls("dashboard", assumptions)}
 
 
 @pytest.mark.usefixtures("without_residual")

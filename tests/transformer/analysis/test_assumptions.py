@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 from torch import nn
 
-from tests.kit.assumptions import asked_by, questions_of
+from tests.kit.checkout import call_that_raised, calls
 from tests.kit.heads_by_hand import QUESTION, random_model
+from transformer.analysis import assumptions
 from transformer.analysis.assumptions import NotCovered
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.circuits import circuits
@@ -165,8 +166,8 @@ def test_a_part_that_a_formula_does_not_cover_is_named_and_no_number_is_given(st
 
 def test_every_question_that_the_library_asks_of_a_model_refuses_one_of_these() -> None:
     """A new question needs a model here that has not what it asks for."""
-    refused = {asked_by(each) for strange in STRANGE.values() for each in refusals(strange)}
-    assert refused == {*questions_of("transformer")}
+    refused = {call_that_raised(each, assumptions) for strange in STRANGE.values() for each in refusals(strange)}
+    assert refused == {*calls("transformer", assumptions)}
 
 
 @pytest.mark.parametrize("name", ANALYSES)
