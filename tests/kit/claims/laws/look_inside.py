@@ -585,6 +585,19 @@ def one_head(world: World) -> None:
 
 
 @law(
+    f"{PAGE}positions/bias.headline",
+    r"(?P<encoding>.+) positions: head (?P<head>\d+) adds (?P<low>[−\d.]+) to (?P<high>[−\d.]+) to its scores\.",
+    rare=True,
+)
+def adds_to_scores(world: World, encoding: str, head: str, low: Shown, high: Shown) -> None:
+    kind, n = world.sizes.encoding, world.model.n_ctx
+    assert encoding.casefold() == kind.title.casefold()
+    bias = world.model.positions.bias(n, n).double().detach().numpy()[int(head)]
+    assert low == bias.min()
+    assert high == bias.max()
+
+
+@law(
     f"{PAGE}positions/alibi_and_none.unordered",
     r"Without positions and without a mask, this model sees no order: reading backwards changes no logit by more "
     r"than .*\.",
