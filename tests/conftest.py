@@ -72,6 +72,11 @@ hypothesis.settings.register_profile("small", max_examples=25, deadline=None, de
 hypothesis.settings.load_profile("small")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let one page alone be judged: see test_every_claim.py."""
+    parser.addoption("--page", action="append", default=[], help="the page whose claims are judged; may be given again")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make ready a process that runs tests; one that only hands them out to others needs none of it."""
     failures.pytest_configure(config)

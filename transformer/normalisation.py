@@ -7,13 +7,16 @@ for the linear part need not ask first whether there is a norm.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer.config import ModelConfig
+from transformer.foundation.foreign import shortened
 from transformer.foundation.registry import PlugInError
+from transformer.foundation.words import counted
 from transformer.norms import EPSILON, NORMS, Norm
 
 Vectors = Float[Tensor, "*batch d_model"]
@@ -61,16 +64,65 @@ class Normalisation(nn.Module):
 @cache
 def require_law(kind: type[Norm]) -> None:
     """Raises PlugInError for a norm that does otherwise than it says: then every formula about it would be false."""
-    norm, x = kind(), torch.arange(12, dtype=torch.float64).view(3, 4).sin() + 0.3
-    gain = {"each": x[1] - 2, "one": x[1, :1], "none": None}[norm.gains]
-    shift = x[2] + 1 if norm.shifts else None
-    divided = norm.centred(x) / (norm.size(x).square() + EPSILON).sqrt()
-    wanted = (divided if gain is None else gain * divided) + (0 if shift is None else shift)
-    if not torch.allclose(norm.forward(x, gain, shift, EPSILON), wanted, rtol=0, atol=1e-9):
-        raise PlugInError(
-            f"{kind.__module__} cannot be used: its `forward` is not gain · centred(x) / √(size(x)² + ε) + shift, with "
-            "the `centres`, `gains`, `shifts` and `size` that it says"
+    try:
+        fault = _broken_law(kind())
+    except PlugInError as error:
+        fault = str(error)
+    if fault:
+        raise PlugInError(f"the norm {kind.__module__} cannot be used: {fault}")
+
+
+def _broken_law(norm: Norm) -> str:
+    """What a norm does otherwise than it says, to three sequences of two tokens each; empty for nothing.
+
+    The vectors of the first are short: there ε is much. Raises PlugInError for a method that fails.
+    """
+    scales = torch.tensor([0.1, 1, 3], dtype=torch.float64)[:, None, None]
+    x = scales * ((torch.arange(24, dtype=torch.float64) ** 1.5).view(3, 2, 4).sin() + 0.3)
+    gain = {"each": x[1, 0] - 2, "one": x[1, 0, :1], "none": None}[norm.gains]
+    shift = x[2, 0] + 1 if norm.shifts else None
+    size = _tried(norm, "size", x)
+    if size.shape != (3, 2, 1):
+        return (
+            f"its `size` has the shape {[*size.shape]} for vectors of the shape [3, 2, 4], and must have [3, 2, 1]: "
+            "one number a vector, taken over the last axis, which is kept (dim=-1, keepdim=True)"
         )
+    for method, rest in (("size", ()), ("centred", ()), ("forward", (gain, shift, EPSILON))):
+        alone, among = (_tried(norm, method, vectors, *rest) for vectors in (x[1:2, 1:], x))
+        if not _is_near(alone, among[1:2, 1:]):
+            return (
+                f"its `{method}` of a token alone is not that of the same token among others: it must be taken over "
+                "the numbers of one vector, which are the last axis (dim=-1)"
+            )
+    divided = norm.centred(x) / (size.square() + EPSILON).sqrt()
+    wanted = (divided if gain is None else gain * divided) + (0 if shift is None else shift)
+    if not _is_near(_tried(norm, "forward", x, gain, shift, EPSILON), wanted):
+        return (
+            "its `forward` is not gain · centred(x) / √(size(x)² + ε) + shift, with the `centres`, `gains`, `shifts` "
+            "and `size` that it says"
+        )
+    return ""
+
+
+def _tried(norm: Norm, method: str, x: Tensor, *rest: Any) -> Tensor:
+    """What a method of a norm makes of vectors. Raises PlugInError where it fails, or makes no tensor."""
+    learned = "".join(
+        f"; `{name}` is {'None' if weights is None else counted(weights.numel(), 'number')}, as it says"
+        for name, weights in zip(("gain", "shift"), rest, strict=False)
+    )
+    try:
+        made = getattr(norm, method)(x, *rest)
+    except Exception as error:  # whatever a stranger's code ends in
+        why = f"{type(error).__name__}: {shortened(str(error))}"
+        raise PlugInError(f"its `{method}` fails ({why}){learned}") from None
+    if not isinstance(made, Tensor):
+        raise PlugInError(f"its `{method}` returns {shortened(made)}, and must return a tensor")
+    return made
+
+
+def _is_near(one: Tensor, other: Tensor) -> bool:
+    """Are two results equal but for rounding to 32 bits?"""
+    return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=0, atol=1e-5)
 
 
 class NoNorm(Normalisation):

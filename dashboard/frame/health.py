@@ -16,6 +16,7 @@ from dashboard.parts.tables import height_of
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
 from transformer.foundation.checks import reason
+from transformer.foundation.foreign import shortened
 
 if TYPE_CHECKING:
     from transformer.analysis.health.case import Checkup, Finding
@@ -65,7 +66,10 @@ def _marks(model: Model, checkup: Checkup) -> None:
     names = [check.name for check, _ in checkup.findings]
     first = next((check.name for check, _ in checkup.broken), names[0])
     named = session.named(
-        "health", names, "", lambda name: f"There is no health law “{name[:30]}”. The list below shows all laws."
+        "health",
+        names,
+        "",
+        lambda name: f"There is no health law “{shortened(name, 30)}”. The list below shows all laws.",
     )
     popover = controlled(
         st.popover,

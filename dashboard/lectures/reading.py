@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from dashboard.lectures.expressions import Expression, Values, parsed
-from dashboard.view.link import View, from_query
+from dashboard.view.link import View, fault_of, from_query
 from dashboard.view.pages import PAGES
 from transformer.foundation.regular_files import open_file
 
@@ -97,10 +97,10 @@ def view_of(text: str, line: int) -> tuple[str, View]:
         raise Mistake(line, f"“{query[:40]}” is no query of a link, such as run=reverse&step=40") from None
     if taken := [name for name in OWN_FIELDS if name in pairs]:
         raise Mistake(line, f"“{taken[0]}” is set by the lecture itself")
-    view, notices = from_query(pairs)
-    if notices:
-        raise Mistake(line, notices[0].removesuffix("."))
-    return page, view
+    for name, text in pairs.items():
+        if fault := fault_of(name, text):
+            raise Mistake(line, fault)
+    return page, from_query(pairs)[0]
 
 
 def words_of(lines: list[str], first: int, typed: bool = False) -> tuple[Words, Words]:

@@ -18,6 +18,7 @@ from dashboard.parts.heads import LINK, heads_of
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Detail, Head
+from transformer.foundation.foreign import shortened
 
 WINDOW = 64
 """Tokens a side of the part of a long input that is shown cell by cell."""
@@ -166,7 +167,7 @@ def _window(detail: Detail | Attention, pattern: np.ndarray) -> tuple[int, int] 
     except ValueError:
         row = shape[0]
     if text and not (0 <= row < shape[0] and 0 <= column < shape[1]):
-        session.notice(f"There is no place “{text[:30]}” in this input; the window is on the strongest cell.")
+        session.notice(f"There is no place “{shortened(text, 30)}” in this input; the window is on the strongest cell.")
         session.update(window="")
         text = ""
     if not text:

@@ -19,11 +19,15 @@ from dashboard.view import clicks, session
 from dashboard.view.link import FIELDS, limits
 from transformer.analysis.findings import Head
 from transformer.config import ConfigError
+from transformer.foundation.foreign import shortened
+from transformer.foundation.words import listed
 
 Also = Mapping[str, object]
 """Fields of the view that change with another, and what they become."""
 TYPED = ("number_input", "text_input", "text_area")
 """Widgets into which something is typed."""
+FEW = 80
+"""Letters of the choices of a menu that a notice names at most."""
 LATE = 1.0
 """Seconds after a press within which the step before it may be reported once more."""
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -102,7 +106,11 @@ def bound_choice(
     menu that is folded away, too: it is not `drawn`.
     """
     shown = options.get("format_func", str)(default)
-    missing = missing or (lambda value: f"There is no {label.lower()} “{str(value)[:30]}” here; this is {shown}.")
+    every = listed([str(each) for each in menu if str(each)], "or")
+    may = f" The link may say {every}." if len(every) <= FEW else ""
+    missing = missing or (
+        lambda value: f"There is no {label.lower()} “{shortened(value, 30)}” here; this is {shown}.{may}"
+    )
     value = session.named(field, menu, default, missing)
 
     def picked(found: Any) -> None:

@@ -27,6 +27,25 @@ def text_field(default: str = "", *, longest: int = 200, passage: bool = False, 
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def allowed(field: dataclasses.Field[Any]) -> str:
+    """What a field may be in a link, in words: "a whole number from 1 to 32"."""
+    kind, known = str(field.type), field.metadata
+    if kind == "bool":
+        return "0 or 1"
+    if "limits" in known:
+        low, high = known["limits"]
+        number = "number" if kind.startswith("float") else "whole number"
+        return f"a {number} from {in_link(low)} to {in_link(high)}"
+    return f"a text of at most {known['longest']} {'letters' if known['passage'] else 'printable letters'}"
+
+
+def in_link(value: object) -> str:
+    """A value of the view as a link has it; empty for none."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:.10g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
 def read(field: dataclasses.Field[Any], text: str) -> object:
     """A field's value, as a URL has it. Raises ValueError for one that it cannot have."""
     kind, known = str(field.type), field.metadata

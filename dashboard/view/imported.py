@@ -11,6 +11,7 @@ from dashboard.models.imported import Imported, Input
 from dashboard.view import session
 from dashboard.view.link import OF_MODEL
 from transformer.analysis.findings import Head
+from transformer.foundation.foreign import shortened
 
 TEXT = "The king said to the queen that the king was dead. The queen said to the king that"
 """What a model of texts reads first: words come twice, so that a head can find them again."""
@@ -26,12 +27,15 @@ def chosen() -> Imported | None:
     listed = imported.listed()
     if not listed:
         if name := session.settings().imported:
-            session.notice(f"There is no model “{name[:60]}” on the list of this server. The list is empty.")
+            session.notice(f"There is no model “{shortened(name, 60)}” on the list of this server. The list is empty.")
             session.update(imported="")
         return None
     first = next(iter(listed))
     name = session.named(
-        "imported", listed, first, lambda name: f"There is no model “{name[:60]}” on the list; this is {first}."
+        "imported",
+        listed,
+        first,
+        lambda name: f"There is no model “{shortened(name, 60)}” on the list; this is {first}.",
     )
     return listed[name]
 

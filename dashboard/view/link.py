@@ -13,12 +13,19 @@ import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dashboard.view.fields import read
+from dashboard.view.fields import allowed, in_link, read
 from dashboard.view.pages import PAGES, SCRIPTS
 from dashboard.view.settings import Settings
+from transformer.foundation.foreign import shortened
+
+QUOTED = 30
+"""The most letters of a link's name or value that a notice repeats."""
+ALIKE = 0.8
+"""How alike a name and a field's must be, of 1, to ask whether that was meant."""
 
 
 def own_records() -> list[type]:
@@ -85,17 +92,22 @@ def from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
     values: dict[str, Any] = {}
     notices = []
     for name, text in query.items():
-        if name not in FIELDS:
-            notices.append(f"The link's “{_short(name)}” means nothing here and was left out.")
-            continue
-        try:
+        if not (fault := fault_of(name, text)):
             values[name] = read(FIELDS[name], text)
-        except ValueError:
-            notices.append(f"The link's {name}={_short(text)} cannot be used; the default stands instead.")
+            continue
+        default = in_link(FIELDS[name].default) if name in FIELDS else ""
+        stands = f"Its default {default} stands instead." if default else "It was left out."
+        near = [] if name in FIELDS or len(query) > len(FIELDS) else get_close_matches(name, FIELDS, 1, ALIKE)
+        notices.append(" ".join([f"The link's {fault}.", stands, *(f"Is {each} meant?" for each in near)]))
     return View(**values), notices
 
 
-def _short(text: str) -> str:
-    """A foreign text, made safe to repeat in a notice."""
-    kept = "".join(c for c in text if c.isalnum() or c in " .,-_:")[:30]
-    return kept or "…"
+def fault_of(name: str, text: str) -> str:
+    """Why a parameter of a link cannot be used, "layers=“0” cannot be used: it must be …"; empty where it can."""
+    if name not in FIELDS:
+        return f"“{shortened(name, QUOTED)}” means nothing here"
+    try:
+        read(FIELDS[name], text)
+    except ValueError:
+        return f"{name}=“{shortened(text, QUOTED)}” cannot be used: it must be {allowed(FIELDS[name])}"
+    return ""

@@ -6,6 +6,8 @@
     .venv/bin/python -m tests.house.recording --write
 
 Without `--write` it compares, and says what differs: structure and words exactly, numbers as numbers (`_is_close`).
+All of it takes minutes. Names after that ask for some of it alone, and the other records stay as they are: a page
+(`corners`), a whole link, a setting (`corner_width`), a section (`parameters`).
 
 Recorded is what stays the same from one run to the next, on every processor. Masked or left out are: what the clock
 measures (the seconds of a training on the spot, tokens a second), versions, the time in a page's origin, the dates of a
@@ -23,6 +25,7 @@ the greatest weight. Such a tie flips a word or a count, and no tolerance helps:
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import dataclasses
@@ -36,7 +39,7 @@ import sys
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -424,9 +427,9 @@ SECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
 """What is recorded: the names in each section, and what makes the record of a name."""
 
 
-def recorded() -> dict[str, dict[str, Any]]:
+def recorded(file: Path = FILE) -> dict[str, dict[str, Any]]:
     """What the file says, by section and name."""
-    found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(FILE.read_bytes()))
+    found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(file.read_bytes()))
     return found
 
 
@@ -465,25 +468,55 @@ def _is_close(one: str, other: str) -> bool:
     return abs(a - b) <= room or max(abs(a), abs(b)) < ROUNDING
 
 
-def main(write: bool) -> int:
-    """Record everything; say what differs from what was recorded, and write it where that is asked for."""
+def named(asked: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the records that are asked for, by section; all where nothing is. Raises ValueError for no record.
+
+    A page asks for its links and downloads.
+    """
+    found: dict[str, list[str]] = {section: [] for section in SECTIONS}
+    unknown = set(asked)
+    for section, (names, _) in SECTIONS.items():
+        for name in names:
+            if known := {section, name, name.partition("?")[0]}.intersection(asked):
+                unknown -= known
+            if known or not asked:
+                found[section].append(name)
+    if unknown:
+        raise ValueError(f"nothing is recorded of {', '.join(sorted(unknown))}")
+    return found
+
+
+def main(write: bool, asked: Sequence[str] = (), file: Path = FILE) -> int:
+    """Record all, or what is asked for; say what differs from what was recorded, and write it where that is wanted."""
     torch.set_num_threads(1)
-    before = recorded() if FILE.is_file() else {}
+    before = recorded(file) if file.is_file() else {}
+    wanted, changed = named(asked), 0
     found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    changed = 0
     with settled():
         for section, (names, make) in SECTIONS.items():
+            kept = before.get(section, {})
             for name in names:
+                if name not in wanted[section]:
+                    found[section] |= {name: kept[name]} if name in kept else {}
+                    continue
                 found[section][name] = make(name)
-                lines = difference(before.get(section, {}).get(name), found[section][name])
+                lines = difference(kept.get(name), found[section][name])
                 if lines:
                     changed += 1
                     print("\n    ".join([f"{section}: {name}", *lines]), flush=True)
-    print(f"{changed} of {sum(map(len, found.values()))} records differ.")
+    print(f"{changed} of {sum(map(len, wanted.values()))} records differ.")
     if write:
-        FILE.write_bytes(lzma.compress(("\n".join(_lines(found)) + "\n").encode(), preset=9 | lzma.PRESET_EXTREME))
+        file.write_bytes(lzma.compress(("\n".join(_lines(found)) + "\n").encode(), preset=9 | lzma.PRESET_EXTREME))
     return 0 if write else min(1, changed)
 
 
 if __name__ == "__main__":
-    sys.exit(main("--write" in sys.argv[1:]))
+    options = argparse.ArgumentParser(prog="python -m tests.house.recording", description="Compare what a user sees.")
+    options.add_argument("--write", action="store_true", help="record what differs")
+    options.add_argument("asked", nargs="*", metavar="NAME", help="a page, link, setting or section; nothing is all")
+    given = options.parse_args()
+    try:
+        named(given.asked)
+    except ValueError as error:
+        options.error(str(error))
+    sys.exit(main(given.write, given.asked))

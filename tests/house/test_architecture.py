@@ -20,7 +20,7 @@ from tests.kit.waiting import PATIENCE
 from transformer import edits, masks, mistakes, norms, positions, tasks
 from transformer.analysis.health import checks
 from transformer.foundation.checks import UserError
-from transformer.foundation.registry import Registry, folder_names
+from transformer.foundation.registry import PlugInError, Registry, folder_names
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MOST_MODULES = 15
@@ -176,18 +176,31 @@ def test_a_plug_in_that_is_not_one_is_refused_with_a_sentence(tmp_path, monkeypa
     (package / "nothing.py").write_text("from transformer.masks.causal import Causal\n")
     (package / "two.py").write_text(MASK + MASK.replace("New", "Newer"))
     (package / "two_words.py").write_text(MASK)
+    (package / "half.py").write_text("from transformer.masks import Mask\nclass Half(Mask): pass\n")
+    (package / "lost.py").write_text("import no_such_library\n")
+    (package / "typed.py").write_text("class New(:\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     registry = Registry(masks.Mask, "some_masks", str(package))
-    assert registry.names() == folder_names(package) == ("nothing", "two", "two-words")
+    assert registry.names() == folder_names(package) == (*("half", "lost", "nothing", "two", "two-words", "typed"),)
     assert registry["two-words"].__name__ == "New"
     for name, error, sentence in (
-        ("nothing", TypeError, r"some_masks\.nothing must define exactly one Mask, found 0"),
-        ("two", TypeError, r"some_masks\.two must define exactly one Mask, found 2"),
-        ("three", KeyError, "no mask named 'three': choose one of nothing, two, two-words"),
+        ("half", PlugInError, r"some_masks\.half cannot be used: it does not define `visible`"),
+        (
+            "lost",
+            PlugInError,
+            r"some_masks\.lost cannot be read: ModuleNotFoundError: No module named 'no_such",
+        ),
+        ("nothing", PlugInError, r"some_masks\.nothing cannot be used: it must define exactly one Mask, and defines 0"),
+        ("two", PlugInError, r"some_masks\.two cannot be used: it must define exactly one Mask, and defines 2"),
+        ("typed", PlugInError, r"some_masks\.typed cannot be read: SyntaxError: invalid syntax"),
+        ("three", KeyError, "no mask named 'three': choose one of half, lost, nothing, two, two-words, typed"),
     ):
         with pytest.raises(error, match=sentence):
             _ = registry[name]
+    for name, error in (("typed", PlugInError), ("three", KeyError)):
+        with pytest.raises(error, match=re.escape(name)):
+            registry.read(name)
 
 
 def test_what_is_wrong_with_what_was_asked_for_is_said_in_a_sentence():

@@ -3,8 +3,11 @@
 Where a difference is meant, record anew: see recording.py.
 """
 
+import json
+import lzma
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
@@ -12,7 +15,7 @@ import streamlit as st
 
 from dashboard.view.pages import PAGES
 from tests.house.digests import cut
-from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, TRAINING, difference, recorded, settled
+from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, TRAINING, difference, main, named, recorded, settled
 
 MARKS = {
     "links": (pytest.mark.nightly, pytest.mark.numerical),
@@ -84,3 +87,31 @@ def test_the_links_show_every_page_and_every_run() -> None:
     assert len({link.partition("?")[0] for link in LINKS}) == len(PAGES)
     runs = {parse_qs(link.partition("?")[2])["run"][0] for link in LINKS}
     assert runs >= {*SHIPPED, "compiled"}
+
+
+def test_what_is_asked_for_is_recorded_and_all_else_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two records say something else, of which one is asked for; one of a setting that is gone goes."""
+    file, now = tmp_path / "recorded.json.xz", recorded()
+    before = {**now, "parameters": {**now["parameters"], "seed": "old", "symbols": "old", "gone": "old"}}
+    file.write_bytes(lzma.compress(json.dumps(before).encode()))
+    assert main(False, ["seed"], file) == 1
+    assert recorded(file) == before
+    assert main(True, ["seed"], file) == 0
+    assert recorded(file) == {**now, "parameters": {**now["parameters"], "symbols": "old"}}
+    assert main(False, ["seed"], file) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("parameters: seed") == 2
+    assert "symbols" not in printed
+    assert printed.endswith("0 of 1 records differ.\n")
+
+
+def test_a_page_a_link_a_setting_and_a_section_are_asked_for_by_name() -> None:
+    assert {section: tuple(names) for section, names in named([]).items()} == {
+        section: names for section, (names, _) in SECTIONS.items()
+    }
+    found = named(["film", LINKS[0], "seed", "help"])
+    assert set(found["links"]) == {LINKS[0], *(link for link in LINKS if link.startswith("film?"))}
+    assert found["downloads"] == [link for link in SECTIONS["downloads"][0] if link.startswith("film?")]
+    assert (found["parameters"], found["help"], found["output"]) == (["seed"], list(SECTIONS["help"][0]), [])
+    with pytest.raises(ValueError, match="nothing is recorded of nonsense"):
+        named(["film", "nonsense"])

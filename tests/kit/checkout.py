@@ -1,10 +1,13 @@
-"""This checkout: where it lies, what git tracks of it, its scripts that are in no package, and what a folder holds."""
+"""This checkout: where it lies, what git tracks of it, its scripts that are in no package, and its calls."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 
 import pytest
@@ -34,3 +37,32 @@ def contents(folder: Path, *without: str) -> dict[str, bytes]:
     """Every file below a folder, but for locks and those of these names."""
     found = (path for path in folder.rglob("*") if path.is_file() and path.name not in ("lock", *without))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+Call = tuple[str, int, str]
+"""A file, a line of it, and the function that is called there."""
+
+
+def calls(package: str, module: ModuleType) -> Iterator[Call]:
+    """Every place of a package that calls what it imports from a module by name."""
+    for path in (ROOT / package).rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module.__name__]
+        taken = {each.name for node in imports for each in node.names}
+        for node in nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in taken:
+                yield path.relative_to(ROOT).as_posix(), node.lineno, node.func.id
+
+
+def call_that_raised(error: BaseException, module: ModuleType) -> Call:
+    """The call of a module's function that an error comes from."""
+    ours = [
+        (path.relative_to(ROOT).as_posix(), line, frame.f_code.co_name)
+        for frame, line in walk_tb(error.__traceback__)
+        if (path := Path(frame.f_code.co_filename)).is_relative_to(ROOT)
+    ]
+    assert module.__file__
+    inside = Path(module.__file__).relative_to(ROOT).as_posix()
+    first = next(i for i, (file, _, _) in enumerate(ours) if file == inside)
+    file, line, _ = ours[first - 1]
+    return file, line, ours[first][2]

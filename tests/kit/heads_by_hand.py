@@ -51,15 +51,27 @@ def read_by_hand(task: str, question: list[int], said: list[int]) -> tuple[torch
     return torch.tensor([[*question, SEP, *said[:-1]]]), None
 
 
+def divided_by(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
+    """What a norm divides each vector by: √(size² + ε); 1 where there is none.
+
+    The size of a shipped norm is its paper's formula; of another it is its own, which its plug-in's contract proves.
+    """
+    if getattr(norm, "kind", None) is None:
+        return np.ones_like(x[..., :1])
+    name = type(norm.kind).__module__.rpartition(".")[2]
+    if name == "layer":
+        size = x.std(axis=-1, keepdims=True)
+    elif name == "rms":
+        size = np.sqrt((x**2).mean(axis=-1, keepdims=True))
+    else:
+        size = norm.kind.size(torch.from_numpy(x)).numpy()
+    return np.sqrt(size**2 + 1e-5)
+
+
 def normed(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:
-    """What a norm with these weights makes of each vector by itself: none, LayerNorm, or RMSNorm, which has no bias."""
-    weights = {name: double(weight) for name, weight in norm.named_parameters()}
-    if not weights:
-        return x
-    taken_off = x.mean(axis=-1, keepdims=True) if "bias" in weights else 0
-    centred = x - taken_off
-    shrunk = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
-    return shrunk * weights["weight"] + weights.get("bias", 0)
+    """What a norm with these weights makes of each vector by itself; without a norm each stays as it is."""
+    shift = 0 if getattr(norm, "bias", None) is None else double(norm.bias)
+    return mapped(x, norm) / divided_by(x, norm) + shift
 
 
 def mapped(x: np.ndarray, norm: torch.nn.Module) -> np.ndarray:

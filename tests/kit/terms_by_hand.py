@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.kit.heads_by_hand import divided_by, double, mapped
 from transformer.analysis.sample import observe_batch
 from transformer.config import RunConfig
 from transformer.model import Transformer
@@ -23,13 +24,13 @@ def by_hand(model: Transformer, config: RunConfig, tokens: np.ndarray, stack: st
         i = np.arange(width)
         angles = np.arange(n)[:, None] / 10_000 ** ((i - i % 2) / width)
         p = np.where(i % 2, np.cos(angles), np.sin(angles))
+    elif (vectors := model.positions.vectors(n)) is not None:  # another's, which its plug-in's contract proves
+        p = double(vectors)
     if sizes.norm == "pre":
-        name = f"{stack}.0.around_self.before"
-        layer = sizes.norm_kind == "layer"  # RMSNorm takes off no mean and adds nothing
-        less = [x - x.mean(1, keepdims=True) if layer else x for x in (t + p, t, p)]
-        size = np.sqrt((less[0] ** 2).mean(1, keepdims=True) + 1e-5)
-        t, p = (weights[f"{name}.weight"] * x / size for x in less[1:])
-        p = p + (weights[f"{name}.bias"] if layer else 0)
+        norm = model.get_submodule(f"{stack}.0.around_self.before")
+        size = divided_by(t + p, norm)
+        t, p = (mapped(x, norm) / size for x in (t, p))
+        p = p + (0 if norm.bias is None else double(norm.bias))
     found = np.zeros((4, n_heads, n, n))
     d = width // n_heads
     for head in range(n_heads):
@@ -41,6 +42,8 @@ def by_hand(model: Transformer, config: RunConfig, tokens: np.ndarray, stack: st
         found[:, head] = [asks[0] @ asked[1].T / d**0.5 for asks, asked in pairs]
         if sizes.positions == "alibi":
             found[3, head] -= 2 ** (-8 * (head + 1) / n_heads) * np.abs(np.subtract.outer(range(n), range(n)))
+        elif (bias := model.positions.bias(n, n)) is not None:
+            found[3, head] += double(bias)[head]
     return found
 
 

@@ -11,18 +11,55 @@ import contextlib
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import ModuleType
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from transformer.foundation.checks import UserError
-from transformer.foundation.foreign import quoted
+from transformer.foundation.foreign import quoted, shortened
 
 T = TypeVar("T")
 
 
 class PlugInError(UserError):
     """A plug-in that cannot be used; the message is one sentence that says what is missing."""
+
+
+KINDS: dict[Any, str] = {str: "a text", bool: "True or False", int: "a whole number"}
+"""What the plain values of a plug-in may be, in words."""
+
+
+def fault_of_values(found: type, declared: type, wanted: Collection[str]) -> str:
+    """Which values that the class `declared` annotates a plug-in leaves out or has of another kind; empty for none.
+
+    Of those that are `wanted` an empty text is none.
+    """
+    missing = [name for name in wanted if getattr(found, name, "") == ""]
+    if missing:
+        return f"it does not say its {', '.join(missing)}"
+    for name, annotation in get_type_hints(declared).items():
+        if not hasattr(found, name):
+            continue
+        value, (kind,) = getattr(found, name), get_args(annotation)
+        if get_origin(kind) is Literal:
+            if not isinstance(value, str) or value not in get_args(kind):
+                choices = ", ".join(each or "an empty text" for each in get_args(kind))
+                return f"`{name}` must be one of {choices}, not {quoted(value)}"
+        elif type(value) is not kind:
+            return f"`{name}` must be {KINDS[kind]}, not {quoted(value)}"
+    return ""
+
+
+def _unreadable(path: str, error: Exception) -> PlugInError:
+    """What is said of a module that cannot be read."""
+    return PlugInError(f"the plug-in {path} cannot be read: {type(error).__name__}: {shortened(str(error), 200)}")
+
+
+def _fault_of_methods(found: type) -> str:
+    """Which methods a plug-in has to write and does not; empty for none."""
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    return f"it does not define {', '.join(f'`{each}`' for each in missing)}" if missing else ""
 
 
 class Registry(Generic[T]):
@@ -77,30 +114,45 @@ class Registry(Generic[T]):
         return self._found[name]
 
     def _load(self, name: str) -> type[T]:
-        module = importlib.import_module(self._module(name))
+        path = self._module(name)
+        try:
+            found = self._class_in(importlib.import_module(path))
+        except PlugInError as error:
+            raise PlugInError(f"the plug-in {path} cannot be used: {error}") from None
+        except Exception as error:  # whatever a stranger's file ends in
+            raise _unreadable(path, error) from error
+        if fault := self._fault(found) or _fault_of_methods(found):
+            raise PlugInError(f"the plug-in {path} cannot be used: {fault}")
+        return found
+
+    def _class_in(self, module: ModuleType) -> type[T]:
+        """The one class of a module that is a plug-in. Raises PlugInError for none or several."""
         found = [
             value
             for value in vars(module).values()
             if isinstance(value, type) and issubclass(value, self.base) and value.__module__ == module.__name__
         ]
         if len(found) != 1:
-            raise TypeError(f"{module.__name__} must define exactly one {self.base.__name__}, found {len(found)}")
-        if fault := self._fault(found[0]):
-            raise PlugInError(f"{module.__name__} cannot be used: {fault}")
+            raise PlugInError(f"it must define exactly one {self.base.__name__}, and defines {len(found)}")
         return found[0]
 
     def read(self, name: str) -> dict[str, Any]:
         """The plain values that a plug-in's class is given: read from its file, and nothing is imported.
 
-        Raises KeyError with the menu when there is none.
+        Raises KeyError with the menu when there is none, PlugInError for a file that is no Python.
         """
-        package, *rooms = self._module(name).split(".")
+        path = self._module(name)
+        package, *rooms = path.split(".")
         spec = importlib.util.find_spec(package)
         assert spec is not None
         assert spec.submodule_search_locations is not None
         file = Path(spec.submodule_search_locations[0], *rooms).with_suffix(".py")
         values: dict[str, Any] = {}
-        for made in ast.parse(file.read_text(encoding="utf-8")).body:
+        try:
+            code = ast.parse(file.read_text(encoding="utf-8"))
+        except (SyntaxError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        for made in code.body:
             for line in made.body if isinstance(made, ast.ClassDef) else ():
                 if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
                     continue

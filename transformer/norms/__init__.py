@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
-from transformer.foundation.registry import Registry
+from transformer.foundation.registry import Registry, fault_of_values
 
 Gains = Literal["each", "one", "none"]
 """What a norm scales by at the end: a number for each dimension, one for all of them, or nothing."""
@@ -68,19 +68,16 @@ class Norm(ABC):
         None where there is none."""
 
 
-WORDS = ("title", "sign", "description", "formula", "size_name", "size_short", "size_sign", "size_formula")
+WANTED = (
+    *("title", "sign", "description", "formula", "size_name", "size_short", "size_sign", "size_formula"),
+    *("centres", "shifts"),
+)
+"""What each norm says of itself; of its gains it may keep silent."""
 
 
 def _fault(found: type[Norm]) -> str:
     """What is missing in what a norm says, or wrong; empty for nothing."""
-    missing = [word for word in WORDS if not getattr(found, word, "")]
-    missing += [word for word in ("centres", "shifts") if not isinstance(getattr(found, word, None), bool)]
-    missing += sorted(found.__abstractmethods__)
-    if missing:
-        return f"it does not say its {', '.join(missing)}"
-    return (
-        "" if found.gains in get_args(Gains) else f"`gains` must be {', '.join(get_args(Gains))}, not {found.gains!r}"
-    )
+    return fault_of_values(found, Norm, WANTED)
 
 
 NORMS: Registry[Norm] = Registry(

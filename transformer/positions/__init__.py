@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from transformer.foundation.registry import PlugInError, Registry
+from transformer.foundation.registry import PlugInError, Registry, fault_of_values
 
 if TYPE_CHECKING:
     from transformer.positions._base import BASE, NO_POSITIONS, PlaceError, PositionalEncoding, angles
@@ -79,17 +79,10 @@ def described(name: str) -> type[Described]:
 
 def _fault_of_words(found: type[Described]) -> str:
     """What is missing in what an encoding says, or wrong; empty for nothing."""
-    missing = [field for field in ("title", "description") if not getattr(found, field)]
-    if found.told not in get_args(Told):
-        return f"`told` must be one of {', '.join(get_args(Told))}, not {found.told!r}"
-    if found.told != "nowhere" and not found.does:
-        missing.append("does")
-    if found.told == "bias" and not found.term:
-        missing.append("term")
-    if missing:
-        return f"it does not say its {', '.join(missing)}"
-    if found.pairs not in ("", "d_model", "d_head"):
-        return f"`pairs` must be d_model, d_head or nothing, not {found.pairs!r}"
+    wanted = ["title", "description"]
+    wanted += ["does"] * (found.told != "nowhere") + ["term"] * (found.told == "bias")
+    if fault := fault_of_values(found, Described, wanted):
+        return fault
     return "" if bool(found.pairs) == bool(found.pairing) else "`pairs` and `pairing` are said together or not at all"
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from transformer.foundation.checks import require
-from transformer.foundation.registry import Registry
+from transformer.foundation.registry import PlugInError, Registry
 from transformer.foundation.words import listed
 from transformer.masks import Mask
 
@@ -169,7 +169,7 @@ class Task(ABC):
             cls.aim = ""
         missing = [name for name in ("law", "verb", "parts", "architectures", "limit") if not hasattr(cls, name)]
         if missing:
-            raise TypeError(f"the task {cls.__name__} does not say its {listed(missing)}")
+            raise PlugInError(f"the task {cls.__name__} does not say its {listed(missing)}")
 
     def __post_init__(self) -> None:
         """Raises ConfigError for lengths that vary where the task does not say what can be known of them."""

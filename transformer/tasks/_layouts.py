@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
+from transformer.foundation.registry import PlugInError
 from transformer.foundation.words import counted
 from transformer.masks import Mask
 from transformer.masks.causal import Causal
@@ -25,7 +26,9 @@ class _TwoParts(Task):
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)
         if len(getattr(cls, "parts", "")) != 2 and "groups" not in cls.__dict__:
-            raise TypeError(f"the task {cls.__name__} names {counted(len(cls.parts), 'part')}, and its layout has two")
+            raise PlugInError(
+                f"the task {cls.__name__} names {counted(len(cls.parts), 'part')}, and its layout has two"
+            )
 
 
 class Continuation(_TwoParts):

@@ -19,6 +19,7 @@ from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
 from dashboard.view.link import View
 from dashboard.view.pages import PAGES, Page
+from transformer.foundation.foreign import shortened
 
 SOLVED = """
 <div class="al-solved"><p class="words" role="status"></p><a class="proof" hidden>Open the solution</a>
@@ -35,7 +36,7 @@ def strip(page: Page) -> None:
     every = exercises().files
     exercise = every.get(view.exercise)
     if exercise is None:
-        session.notice(f"There is no exercise “{view.exercise[:60]}” here.")
+        session.notice(f"There is no exercise “{shortened(view.exercise, 60)}” here.")
         session.update(exercise="")
         return
     names = list(every)

@@ -27,6 +27,7 @@ from dashboard.view import clicks, session
 from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import PAGES, Page
 from dashboard.view.settings import OF_TRAINING
+from transformer.foundation.foreign import shortened
 
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
@@ -42,7 +43,7 @@ def strip(page: Page) -> None:
         return
     lecture = lectures().files.get(view.lecture)
     if lecture is None:
-        session.notice(f"There is no lecture “{view.lecture[:60]}” here.")
+        session.notice(f"There is no lecture “{shortened(view.lecture, 60)}” here.")
         session.update(lecture="", lecture_step=1, exploring=False)
         return
     count = len(lecture.steps)

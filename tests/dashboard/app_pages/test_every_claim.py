@@ -2,6 +2,10 @@
 
 The models are small and of every state: as they are drawn, half-way, and trained. Each page is opened on each, and
 what its claims say is judged by laws that work it out from raw weights (tests/kit/claims/).
+
+One page alone, on all these models, in minutes:
+
+    .venv/bin/pytest tests/dashboard/app_pages/test_every_claim.py --page block
 """
 
 from __future__ import annotations
@@ -172,30 +176,43 @@ def false_of(world: World, heard: list[Claim], pages: Iterable[str], *, every_wo
     return found
 
 
+@pytest.fixture
+def asked(request: pytest.FixtureRequest) -> list[str]:
+    """The pages that `--page` names; none where all are judged."""
+    named: list[str] = request.config.getoption("page")
+    if unknown := [name for name in named if name not in ABOUT]:
+        raise pytest.UsageError(f"{', '.join(unknown)}: the pages whose claims are judged are {', '.join(ABOUT)}")
+    return named
+
+
 @pytest.mark.parametrize("row", BY_DAY, ids=ids)
 def test_what_every_page_says_of_a_model_is_true_of_it(
-    row: dict[str, Any], root: Path, heard: list[Claim], monkeypatch: pytest.MonkeyPatch
+    row: dict[str, Any], root: Path, heard: list[Claim], asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
-    false = false_of(made(root, row), heard, ABOUT)
+    false = false_of(made(root, row), heard, asked or ABOUT)
     assert not false, "\n".join(false)
 
 
 @pytest.mark.nightly
 def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
-    tmp_path: Path, heard: list[Claim], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, heard: list[Claim], asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each model is shown on every second page, the next one on the others; the corners on all."""
+    """Each model is shown on every second page, the next one on the others; the corners on all, as all are on those
+    that are `asked` for."""
     monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
     false = []
     for number, row in enumerate(CORNERS + ROWS):
         root = tmp_path / f"{number}"
         monkeypatch.setattr("dashboard.models.menu.ROOT", root)
-        pages = ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2]
+        pages = asked or (ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2])
         every_word = row in CORNERS
-        false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
+        false += [f"{ids(row)}
+  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
     assert not false, "\n".join(false)
-    never = [law.called for laws in LAWS.values() for law in laws if not law.met and not law.rare]
+    folders = [Path(PAGES[page].script).parent.relative_to(ROOT / "dashboard").as_posix() for page in asked] or [""]
+    spoken = [law for name, laws in LAWS.items() if any(name.startswith(folder) for folder in folders) for law in laws]
+    never = [law.called for law in spoken if not law.met and not law.rare]
     assert not never, f"no model of the grid came to say these:\n{chr(10).join(never)}"
 
 

@@ -76,7 +76,7 @@ def test_of_readers_alone_only_the_loss_is_compared() -> None:
     app = open_page("runs", run="reader", measure="accuracy")
     (menu,) = (group for group in app.get("button_group") if group.key == "control-measure")
     assert menu.options == ["loss"]
-    assert "There is no measure “accuracy” here; this is loss." in [warning.value for warning in app.warning]
+    assert any("There is no measure “accuracy” here; this is loss." in warning.value for warning in app.warning)
     assert len(array(trace(app, "compare", "reader")["y"]))
     assert "No other run here reads this text, split" in said(app)
 

@@ -63,7 +63,11 @@ def test_a_training_has_a_minute_unless_the_lecture_says_otherwise() -> None:
         (f"{ABOUT}## A\n\nWords.", 7, "names no view"),
         (f"{ABOUT}## A\nview: heads\n\n", 7, "has no words"),
         (f"{ABOUT}## A\nview: nowhere\n\nWords.", 8, "there is no page “nowhere”"),
-        (f"{ABOUT}## A\nview: heads?layers=99999\n\nWords.", 8, "layers=99999 cannot be used"),
+        (
+            f"{ABOUT}## A\nview: heads?layers=99999\n\nWords.",
+            8,
+            "it must be a whole number from 1 to 12",
+        ),
         (f"{ABOUT}## A\nview: heads?nonsense=1\n\nWords.", 8, "“nonsense” means nothing here"),
         (f"{ABOUT}## A\nview: heads?nonsense\n\nWords.", 8, "is no query of a link"),
         (f"{ABOUT}## A\nview: heads?lecture=masks\n\nWords.", 8, "“lecture” is set by the lecture itself"),

@@ -96,7 +96,7 @@ def test_a_number_has_the_limits_of_its_field(widget: str, monkeypatch: pytest.M
     [
         (View(), 2, []),
         (View(through=0), 0, []),
-        (View(through=9), 2, ["There is no layer “9” here; this is the last."]),
+        (View(through=9), 2, ["There is no layer “9” here; this is the last. The link may say 0, 1 or 2."]),
     ],
 )
 def test_a_menu_shows_what_the_view_names_and_falls_back(

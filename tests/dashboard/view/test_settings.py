@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -41,24 +42,69 @@ def test_a_view_survives_the_url(values):
     assert set(view.to_query()) == {name for name, value in values.items() if value != FIELDS[name].default}
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"layers": "0"},
-        {"layers": "many"},
-        {"step": "-1"},
-        {"mean": "yes"},
-        {"length": "1e9"},
-        {"run": "x" * 500},
-        {"run": "a\x00b"},
-        {"<script>alert(1)</script>": "1"},
-    ],
-)
-def test_what_cannot_be_used_falls_back_with_one_notice(query):
-    view, notices = from_query(query)
-    assert view == View()
-    assert len(notices) == 1
-    assert "<" not in notices[0]
+WHOLE, LEFT_OUT = "cannot be used: it must be a whole number from", "It was left out."
+IN_VAIN = {
+    "layers": ("0", f"The link's layers=“0” {WHOLE} 1 to 12. Its default 2 stands instead."),
+    "corner_width": ("5/3", f"The link's corner_width=“5/3” {WHOLE} 1 to 32. Its default 4 stands instead."),
+    "step": ("-1", f"The link's step=“-1” {WHOLE} 0 to 10000000. {LEFT_OUT}"),
+    "mean": ("yes", "The link's mean=“yes” cannot be used: it must be 0 or 1. Its default 0 stands instead."),
+    "sidebar": ("", "The link's sidebar=“” cannot be used: it must be 0 or 1. Its default 1 stands instead."),
+    "learning_rate": (
+        "nan",
+        "The link's learning_rate=“nan” cannot be used: it must be a number from 1e-05 to 1. Its default 0.005 stands "
+        "instead.",
+    ),
+    "length": ("1e9", f"The link's length=“1e9” {WHOLE} 1 to 512. Its default 8 stands instead."),
+    "run": (
+        "x" * 500,
+        f"The link's run=“{'x' * 29}…” cannot be used: it must be a text of at most 200 printable letters. {LEFT_OUT}",
+    ),
+    "positions": (
+        "a\x00b",
+        "The link's positions=“a?b” cannot be used: it must be a text of at most 200 printable letters. Its default "
+        "learned stands instead.",
+    ),
+    "input": (
+        "1" * 9000,
+        f"The link's input=“{'1' * 29}…” cannot be used: it must be a text of at most 8192 letters. {LEFT_OUT}",
+    ),
+    "corner_widht": ("5", "The link's “corner_widht” means nothing here. It was left out. Is corner_width meant?"),
+    "<script>alert(1)</script>": ("1", "The link's “<script>alert(1)</script>” means nothing here. It was left out."),
+}
+"""What a link says, and the notice."""
+
+
+@pytest.mark.parametrize("name", IN_VAIN)
+def test_a_notice_says_what_a_link_asked_for_what_may_be_and_what_stands(name):
+    text, words = IN_VAIN[name]
+    assert from_query({name: text}) == (View(), [words])
+
+
+@given(st.sampled_from([*FIELDS]), st.text(max_size=80))
+def test_a_notice_says_true_limits(name, text):
+    """What it says may be in a link is what `from_query` takes."""
+    field = FIELDS[name]
+    view, notices = from_query({name: text})
+    assert len(notices) <= 1
+    assert len("".join(notices)) < 200
+    if notices:
+        assert view == View()
+        found = re.search(
+            r"it must be (?:a (?:whole )?number from (\S+) to (\S+)\. |0 or 1\.|a text of at most (\d+) )", *notices
+        )
+        assert found
+        if found[1]:
+            assert tuple(map(float, found.group(1, 2))) == pytest.approx(limits(name))
+            assert not any(from_query({name: each})[1] for each in found.group(1, 2))
+        assert (found[3] is not None) == (field.type == "str")
+        default = re.search(r"Its default (.*) stands", *notices)
+        assert default is None or from_query({name: default[1]}) == (View(), [])
+
+
+def test_a_link_of_very_many_names_is_read_at_once():
+    """No name is compared with all fields where there are more of them than fields."""
+    _, notices = from_query({f"layer_{i}": "1" for i in range(10_000)})
+    assert not any("meant" in each for each in notices)
 
 
 def test_what_a_field_may_be_stands_where_it_is_declared():

@@ -17,7 +17,7 @@ from transformer import compiled_reverser
 from transformer.__main__ import main
 from transformer.compiled import compiled_config
 from transformer.config import ModelConfig, RunConfig, TaskConfig
-from transformer.experiments.lengths import Fall, Lengths, LengthsError
+from transformer.experiments.lengths import Fall, Lengths, LengthsError, in_order
 from transformer.experiments.lengths_measure import carry_out, measure, plan, try_out
 from transformer.masks.painted import Painted
 from transformer.model import build, stretched
@@ -159,7 +159,8 @@ class TestFile:
         found, path = measured
         assert Lengths.load(path) == found
         assert found.complete
-        assert [trial.positions for trial in found.trials] == ["learned", *RELATIVE]
+        assert [trial.positions for trial in found.trials] == [*in_order()]
+        assert in_order()[:5] == ("learned", *RELATIVE)
         assert np.isnan(found.exact("learned")[0, 2:]).all()
         assert np.isfinite(found.exact("rotary")).all()
         assert found.accuracy("learned", 3).shape == (1, 3)
@@ -209,7 +210,8 @@ class TestFile:
         monkeypatch.setattr("transformer.experiments.lengths_measure.SEQUENCES", 8)
         path = tmp_path / "own.json"
         assert main(["lengths", "--out", str(path), "--length", "1", "--steps", "1", "--seeds", "4,7-8"]) == 0
-        assert "15 of 15" in capsys.readouterr().out
+        planned = 3 * len(in_order())
+        assert f"{planned} of {planned}" in capsys.readouterr().out
         assert (Lengths.load(path).longest, Lengths.load(path).seeds) == (3, (4, 7, 8))
         assert main(["lengths", "--out", str(path), "--length", "0"]) == 2
         assert "between 1 and 64" in capsys.readouterr().err

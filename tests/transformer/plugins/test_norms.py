@@ -158,16 +158,112 @@ def test_a_shipped_one_is_its_formula_and_pytorch_s_module(name):
 # --- what cannot be
 
 
-class Otherwise(NORMS["rms"]):
-    """It says that it has a gain, and leaves it out."""
-
+class LeavesOutItsGain(NORMS["rms"]):
     def forward(self, x, gain, shift, epsilon):
         return super().forward(x, torch.ones_like(gain), shift, epsilon)
 
 
-def test_one_that_does_otherwise_than_it_says_is_refused_in_a_sentence():
-    with pytest.raises(PlugInError, match=r"test_norms cannot be used: its `forward` is not gain · centred"):
-        Normalisation(Otherwise(), D_MODEL)
+class LeavesOutEpsilon(NORMS["rms"]):
+    def forward(self, x, gain, shift, epsilon):
+        return super().forward(x, gain, shift, 0)
+
+
+class OverAllTokens(NORMS["rms"]):
+    """Its size is that of all vectors that it is given."""
+
+    def size(self, x):
+        return x.square().mean().sqrt().expand(x.shape[:-1])[..., None]
+
+    def forward(self, x, gain, shift, epsilon):
+        return gain * self.centred(x) / (self.size(x).square() + epsilon).sqrt()
+
+
+class OverTheSequence(OverAllTokens):
+    def size(self, x):
+        return x.square().mean(dim=(-1, -2), keepdim=True).sqrt().expand(*x.shape[:-1], 1)
+
+
+class OverTheBatch(OverAllTokens):
+    def size(self, x):
+        return x.square().mean(dim=(0, -1), keepdim=True).sqrt().expand(*x.shape[:-1], 1)
+
+
+class CentredOnAllTokens(OverAllTokens):
+    size = NORMS["rms"].size
+
+    def centred(self, x):
+        return x - x.mean(dim=-2, keepdim=True)
+
+
+class ForwardOverTheSequence(NORMS["rms"]):
+    def forward(self, x, gain, shift, epsilon):
+        return gain * x / (x.square().mean(dim=(-1, -2), keepdim=True) + epsilon).sqrt()
+
+
+class OneSize(OverAllTokens):
+    def size(self, x):
+        return x.square().mean().sqrt()
+
+
+class WithoutKeepdim(OverAllTokens):
+    def size(self, x):
+        return x.square().mean(dim=-1).sqrt()
+
+
+class NoTensor(OverAllTokens):
+    def size(self, x):
+        return 1.0
+
+
+class Fails(OverAllTokens):
+    def size(self, x):
+        return x.no_such_method()
+
+
+class SaysThatItHasNoGain(WithoutKeepdim):
+    gains = "none"
+    size = NORMS["rms"].size
+
+
+class SaysThatItShifts(SaysThatItHasNoGain):
+    gains = "one"
+
+    def forward(self, x, gain, shift, epsilon):
+        return x @ gain
+
+
+ALONE = r"of a token alone is not that of the same token among others: .* the last axis \(dim=-1\)"
+SHAPE = r"for vectors of the shape \[3, 2, 4\], and must have \[3, 2, 1\].*keepdim=True"
+OTHERWISE = {
+    LeavesOutItsGain: r"its `forward` is not gain · centred",
+    LeavesOutEpsilon: r"its `forward` is not gain · centred",
+    OverAllTokens: f"its `size` {ALONE}",
+    OverTheSequence: f"its `size` {ALONE}",
+    OverTheBatch: f"its `size` {ALONE}",
+    CentredOnAllTokens: f"its `centred` {ALONE}",
+    ForwardOverTheSequence: f"its `forward` {ALONE}",
+    OneSize: rf"its `size` has the shape \[\] {SHAPE}",
+    WithoutKeepdim: rf"its `size` has the shape \[3, 2\] {SHAPE}",
+    NoTensor: r"its `size` returns 1.0, and must return a tensor",
+    Fails: r"its `size` fails \(AttributeError: .*no_such_method",
+    SaysThatItHasNoGain: r"its `forward` fails \(TypeError: .*\); `gain` is None, as it says; `shift` is None, as it",
+    SaysThatItShifts: r"its `forward` fails \(RuntimeError: .*\); `gain` is 1 number, as it says; `shift` is None",
+}
+"""Norms that do otherwise than they say, and the sentence."""
+
+
+@pytest.mark.parametrize("kind", OTHERWISE, ids=lambda kind: kind.__name__)
+def test_one_that_does_otherwise_than_it_says_is_refused_in_a_sentence(kind):
+    with pytest.raises(PlugInError, match=f"the norm .*test_norms cannot be used: {OTHERWISE[kind]}"):
+        Normalisation(kind(), D_MODEL)
+
+
+def test_one_that_computes_in_32_bits_does_as_it_says():
+    class InSingle(NORMS["rms"]):
+        def forward(self, x, gain, shift, epsilon):
+            return super().forward(x.float(), gain.float(), shift, epsilon).type_as(x)
+
+    Normalisation(InSingle(), D_MODEL)
 
 
 NEW = {
@@ -177,11 +273,27 @@ NEW = {
     ),
     "neither": (
         "from transformer.norms import rms\nclass New(rms.RMSNorm): centres = None",
-        "it does not say its centres",
+        "`centres` must be True or False, not None",
+    ),
+    "a number": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): centres = 1",
+        "`centres` must be True or False, not 1",
+    ),
+    "no text": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): size_name = 3",
+        "`size_name` must be a text, not 3",
+    ),
+    "empty": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): size_name = sign = ''",
+        "does not say its sign, size_name",
+    ),
+    "several gains": (
+        "from transformer.norms import rms\nclass New(rms.RMSNorm): gains = ['each']",
+        "`gains` must be one of each, one, none, not ['each']",
     ),
     "gains": (
         "from transformer.norms import rms\nclass New(rms.RMSNorm): gains = 'two'",
-        "`gains` must be each, one, none, not 'two'",
+        "`gains` must be one of each, one, none, not 'two'",
     ),
 }
 

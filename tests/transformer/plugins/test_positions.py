@@ -86,6 +86,22 @@ NEW = {
         "from transformer.positions import rotary\nclass New(rotary.Rotary): pass",
         "does not say its title, description",
     ),
+    "no text": (
+        "class New(PositionalEncoding):\n    title = description = 3",
+        "`title` must be a text, not 3",
+    ),
+    "no switch": (
+        "class New(PositionalEncoding):\n    title = description = 'new'\n    learned = 1",
+        "`learned` must be True or False, not 1",
+    ),
+    "a number of another kind": (
+        "class New(PositionalEncoding):\n    title = description = 'new'\n    decay_after = True",
+        "`decay_after` must be a whole number, not True",
+    ),
+    "pairs of something else": (
+        "class New(PositionalEncoding):\n    title = description = 'new'\n    pairs = 'heads'",
+        "`pairs` must be one of an empty text, d_model, d_head, not 'heads'",
+    ),
     "half a word of pairs": (
         "class New(PositionalEncoding):\n    title = description = 'new'\n    pairs = 'd_head'",
         "`pairs` and `pairing` are said together",

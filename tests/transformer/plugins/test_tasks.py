@@ -8,43 +8,22 @@ import numpy as np
 import pytest
 
 from tests.kit import strangers
+from tests.kit.numbers.task_laws import LAWS, laid_out
 from transformer import tasks
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.registry import PlugInError
 from transformer.tasks import TASKS
 from transformer.tasks._layouts import Continuation
 from transformer.tasks.sort import Sort
 
 ALL = pytest.mark.parametrize("name", [*TASKS.names(), *strangers.TASKS])
 
-LAWS = {
-    "count": lambda x: [x.count(x[0]) % 5],
-    "duplicate": lambda x: [symbol for symbol in x for _ in range(2)],
-    "duplicate-translate": lambda x: [symbol for symbol in x for _ in range(2)],
-    "copy": lambda x: list(x),
-    "reverse": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
-    "reverse-aligned": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
-    "reverse-translate": lambda x: [x[len(x) - 1 - i] for i in range(len(x))],
-    "sort": lambda x: sorted(x),
-}
-"""Written again here, in plain Python; counted with 5 symbols."""
-
 
 @pytest.fixture(autouse=True)
 def _strangers(monkeypatch):
     """The tasks of strangers keep the contract of those that are shipped."""
     strangers.lend(monkeypatch, TASKS, *strangers.TASKS)
-
-
-def laid_out(task, x):
-    """(source, read, targets) of one question as the module's docstring describes them, in plain Python."""
-    y, sep = LAWS[task.name](x), len(task.vocabulary) - 2
-    if task.name == "reverse-aligned":
-        return None, x, y
-    if task.name.endswith("-translate"):
-        return x, [sep, *y[:-1]], y
-    sequence = [*x, sep, *y]
-    return None, sequence[:-1], sequence[1:]
 
 
 # --- the contract
@@ -68,7 +47,7 @@ def test_the_law_holds_in_every_batch(name, min_length):
         else:
             question = list(itertools.takewhile(lambda t: t < task.symbols, tokens))
         lengths[len(question)] += 1
-        source, read, expected = laid_out(task, question)
+        source, read, expected = laid_out(task.name, question, task.separator)
         padding = [pad] * (len(tokens) - len(read))
         assert tokens == read + padding
         assert targets == expected + padding
@@ -219,7 +198,7 @@ def test_a_task_says_what_it_does_and_what_its_parts_are_called(name):
 
 
 def test_a_task_that_says_nothing_of_itself_is_refused():
-    with pytest.raises(TypeError, match="the task Silent does not say its law and verb"):
+    with pytest.raises(PlugInError, match="the task Silent does not say its law and verb"):
         type("Silent", (Continuation,), {"answer": lambda self, question: question})
 
 
@@ -324,7 +303,7 @@ def bayes_floor(task, visible, weight):
     seen: dict[tuple, Counter] = {}
     weights = 0.0
     for question, probability in cases:
-        _, read, targets = laid_out(task, list(question))
+        _, read, targets = laid_out(task.name, list(question), task.separator)
         for i, target in enumerate(targets):
             w = probability * (1.0 if i >= len(question) else weight)
             seen.setdefault((i, visible(i, read)), Counter())[target] += w

@@ -402,7 +402,7 @@ OUT = ["--out", "out"]
 BELOW = "at that path nor below "
 BAD = [
     (["knit"], 'Unknown command "knit"'),
-    (["train", "--task", "knit", *OUT], "reverse-translate, sort, text"),
+    (["train", "--task", "knit", *OUT], ", ".join(sorted({*TASKS.names(), "text"}))),
     (["train", "--lenght", "3", *OUT], "Did you mean --length?"),
     (["train", "--length", "eight", *OUT], "--length"),
     (["train", "--length", "2.5", *OUT], "--length must be a whole number, not 2.5"),

@@ -20,6 +20,7 @@ from dashboard.view.link import longest
 from dashboard.view.training import is_mask
 from transformer import masks
 from transformer.analysis.findings import Attention
+from transformer.foundation.foreign import shortened
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
@@ -42,7 +43,7 @@ def chosen(seen: Look) -> Mask | None:
         return None
     n = len(attention.mask)
     if not is_mask(text):
-        session.notice(f"There is no mask “{text[:30]}”. The model has its own.")
+        session.notice(f"There is no mask “{shortened(text, 30)}”. The model has its own.")
     elif (most := masks.parse(text).longest) is not None and most != n:
         session.notice(f"The mask was painted for {most} positions, and this input has {n}. The model has its own.")
     else:

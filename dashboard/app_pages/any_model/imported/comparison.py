@@ -16,6 +16,7 @@ from dashboard.view import session
 from dashboard.view.link import longest
 from transformer.analysis.findings import Head
 from transformer.foundation.checks import UserError
+from transformer.foundation.foreign import shortened
 
 KINDS = {"": "nothing", "head": "another head", "input": "another input"}
 
@@ -84,7 +85,7 @@ def reference(model: Imported, seen: Look, head: Head, says: str) -> Reference |
             other = imported.look(model, replace(view.asked(says), text=value))
             found = Reference("other input", other.attentions[head.site].pattern[head.index])
         else:
-            raise UserError(f"“{kind[:20]}” is none of {', '.join(filter(None, KINDS))}")
+            raise UserError(f"“{shortened(kind, 20)}” is none of {', '.join(filter(None, KINDS))}")
         shape = seen.attentions[head.site].pattern.shape[1:]
         if found.pattern.shape != shape:
             sizes = [" × ".join(map(str, sides)) for sides in (found.pattern.shape, shape)]

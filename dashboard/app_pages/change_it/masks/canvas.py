@@ -25,6 +25,7 @@ from dashboard.view.link import longest
 from dashboard.view.training import is_mask
 from transformer import masks
 from transformer.analysis.findings import Attention
+from transformer.foundation.foreign import shortened
 from transformer.masks import MASKS, Mask
 from transformer.masks.painted import LARGEST, Painted
 
@@ -63,7 +64,7 @@ def _of_the_view(model: Model) -> Mask:
     own = model.config.model.mask
     text = session.settings().mask or own
     if not is_mask(text):
-        session.notice(f"There is no mask “{text[:30]}”. The page shows the model's own mask.")
+        session.notice(f"There is no mask “{shortened(text, 30)}”. The page shows the model's own mask.")
     elif (longest := masks.parse(text).longest) is not None and longest < positions(model):
         session.notice(
             f"The mask was painted for {longest} positions, and {_whose(model)} has {positions(model)}. The page shows "

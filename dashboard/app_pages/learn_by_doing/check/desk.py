@@ -93,7 +93,7 @@ def draw(mine: Desk) -> None:
         ["", *EXAMPLES],
         "",
         format_func=lambda name: f"example: {EXAMPLES[name].title()}" if name else OWN,
-        missing=lambda name: f"There is no example “{name[:40]}” here. The field is yours.",
+        missing=lambda name: f"There is no example “{shortened(name, 40)}” here. The field is yours.",
     )
     controlled(  # without `max_chars`: Streamlit would cut the code, and check what is left
         st.text_area,
@@ -113,7 +113,7 @@ def draw(mine: Desk) -> None:
             ["", *words.KINDS],
             "",
             format_func=lambda kind: words.KINDS[kind] if kind else words.GUESSED,
-            missing=lambda kind: f"There is no kind “{kind[:40]}”. The check guesses it.",
+            missing=lambda kind: f"There is no kind “{shortened(kind, 40)}”. The check guesses it.",
             width=210,
         )
         _button(mine)

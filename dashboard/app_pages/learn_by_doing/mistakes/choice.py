@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
 from dashboard.view.link import limits
+from transformer.foundation.foreign import shortened
 
 if TYPE_CHECKING:
     from transformer.mistakes import Mistake
@@ -40,7 +41,7 @@ def chosen() -> type[Mistake]:
     from transformer.mistakes import MISTAKES
 
     def missing(name: str) -> str:
-        return f"There is no mistake “{name[:30]}” in the gallery. This one is “{MISTAKES[FIRST].title}”."
+        return f"There is no mistake “{shortened(name, 30)}” in the gallery. This one is “{MISTAKES[FIRST].title}”."
 
     return MISTAKES[session.named("mistake", MISTAKES.names(), FIRST, missing)]
 

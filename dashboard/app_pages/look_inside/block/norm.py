@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.look_inside.block import measured
-from dashboard.app_pages.look_inside.block.figures.norm import norm_panels
+from dashboard.app_pages.look_inside.block.figures.norm import norm_panels, panels_without_reach
 from dashboard.app_pages.look_inside.block.measured import DEPTHS, NORMS
 from dashboard.app_pages.look_inside.block.picks import (
     SUBLAYERS,
@@ -31,6 +31,7 @@ from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.machine import plan
 from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.norms import Normed
@@ -159,13 +160,17 @@ def _panels(found: Normed, place: Place, kind: Norm) -> None:
     steps = steps_of(found, kind)
     figure = coloured(norm_panels, steps, sizes_of(found, kind), kind.size_sign, centres=kind.centres)
     plot(figure, key="norm", alt=_sentence(found, place, kind), height=330)
-    drawn = (
-        f"Dashed: the mean μ. Band: one {kind.size_name} {kind.size_sign} to either side."
-        if kind.centres
-        else f"Dashed: 0. Band: one {kind.size_name} ({kind.size_sign}) to either side."
-    )
+    line = "the mean μ" if kind.centres else "0"
+    beyond = panels_without_reach(steps, sizes_of(found, kind), centres=kind.centres)
+    if beyond:
+        panels = f"panel{'s' if len(beyond) > 1 else ''} {listed([str(each) for each in beyond])}"
+        band = f"No band: in {panels} the {kind.size_name} is larger than the distance of any number from that line."
+    else:
+        band = f"Band: one {kind.size_name} ({kind.size_sign}) to either side."
     above = 1 + kind.centres
-    st.caption(f"{drawn} Panels side by side have one scale; from {above} to {above + 1} the scale changes.")
+    st.caption(
+        f"Dashed: {line}. {band} Panels side by side have one scale; from {above} to {above + 1} the scale changes."
+    )
 
 
 def _farthest(found: Normed) -> int:

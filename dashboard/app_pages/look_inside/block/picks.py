@@ -14,6 +14,7 @@ from dashboard.view import session
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine import plan
 from transformer.config import ModelConfig
+from transformer.foundation.foreign import shortened
 
 MOST_BUTTONS = 20
 """More tokens than this, and they are a menu."""
@@ -113,7 +114,7 @@ def pick_block(config: ModelConfig, first: str | None = None) -> str:
 
 
 def _no_block(name: str) -> str:
-    return f"This model has no block “{name[:30]}”; the page shows another."
+    return f"This model has no block “{shortened(name, 30)}”; the page shows another."
 
 
 def pick_among(tokens: tuple[str, ...], first: int, field: str = "query") -> int:
@@ -133,7 +134,9 @@ def pick_sublayer(names: list[str], label: str, first: str | None = None) -> str
     if session.settings().sublayer in SUBLAYERS and session.settings().sublayer not in names:
         session.update(sublayer="")
     if len(names) == 1:
-        return str(session.named("sublayer", names, names[0], lambda name: f"There is no sub-layer “{name[:30]}”."))
+        return str(
+            session.named("sublayer", names, names[0], lambda name: f"There is no sub-layer “{shortened(name, 30)}”.")
+        )
     name: str = bound_choice(
         st.segmented_control,
         label,

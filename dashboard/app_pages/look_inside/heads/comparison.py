@@ -17,6 +17,7 @@ from dashboard.parts.widgets import controlled
 from dashboard.view import session
 from dashboard.view.link import longest
 from transformer.analysis.findings import Head
+from transformer.foundation.foreign import shortened
 
 REFERENCES = {
     "": "nothing",
@@ -127,7 +128,7 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
         )
     if kind == "run":
         if value not in session.choices():
-            raise ValueError(f"there is no run “{value[:40]}”")
+            raise ValueError(f"there is no run “{shortened(value, 40)}”")
         choice = session.choices()[value]
         other_model = Model.of(choice, choice.snapshots[-1])
         own = other_model.task.parse(model.task.typed(question))
@@ -138,4 +139,4 @@ def _find(model: Model, question: np.ndarray, head: Head, kind: str, value: str 
     if kind == "input":
         other_question = parsed(model.task, value)
         return Reference("other input", detail(model, other_question, head.site).pattern[head.index], model.maker())
-    raise ValueError(f"“{kind[:20]}” is none of {', '.join(filter(None, REFERENCES))}")
+    raise ValueError(f"“{shortened(kind, 20)}” is none of {', '.join(filter(None, REFERENCES))}")

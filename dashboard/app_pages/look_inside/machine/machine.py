@@ -17,6 +17,7 @@ from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.machine.plan import Plan, blocks, size_of
+from transformer.foundation.foreign import shortened
 
 MOST_BUTTONS = 20
 LEVELS = {"": "The whole", "block": "A block", "head": "A head"}
@@ -46,7 +47,7 @@ def pick_box(plan: Plan, back: DeltaGenerator, on: DeltaGenerator) -> str:
     """Which box is spoken of; N and B go to the next and the last one before."""
     names = plan.names
     box: str = session.named(
-        "box", names, names[0], lambda name: f"There is no box “{name[:40]}” here; this is the first."
+        "box", names, names[0], lambda name: f"There is no box “{shortened(name, 40)}” here; this is the first."
     )
     at = names.index(box)
 

@@ -17,6 +17,7 @@ from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
 from transformer.foundation.claims import claim
+from transformer.foundation.foreign import shortened
 
 if TYPE_CHECKING:
     from transformer.edits import Edit
@@ -43,7 +44,7 @@ def asked(default: str) -> str:
     else:
         if text.partition(":")[0] in NAMES:
             return text
-        session.notice(f"This page moves positions; “{text[:40]}” does something else.")
+        session.notice(f"This page moves positions; “{shortened(text, 40)}” does something else.")
     session.update(order="")
     return default
 

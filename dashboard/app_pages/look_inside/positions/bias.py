@@ -13,6 +13,7 @@ from dashboard.models import positions as models_positions
 from dashboard.models.model import Model
 from dashboard.parts.prose import capital, encoding_name
 from dashboard.parts.widgets import bound_number
+from transformer.foundation.claims import claim
 
 SAME = 1e-6
 """Numbers of single precision that differ by less than this share of the largest are the same."""
@@ -35,7 +36,13 @@ def added(model: Model, name: str) -> str:
     st.markdown(f"**What head {head} adds to its scores**, whatever the tokens are")
     plot(coloured(bias_heatmap, shown), key="bias", alt=said, height=400)
     st.caption(f"{said} Row = query (who looks), column = key (looked at).{f' {found.note}' if found.note else ''}")
-    return f"{capital(encoding_name(name))} positions: head {head} adds {signed(low)} to {signed(high)} to its scores."
+    return headline(capital(encoding_name(name)), head, low, high)
+
+
+@claim
+def headline(encoding: str, head: int, low: float, high: float) -> str:
+    """From what to what a head adds to its scores."""
+    return f"{encoding} positions: head {head} adds {signed(low)} to {signed(high)} to its scores."
 
 
 def by_distance(bias: np.ndarray) -> str:

@@ -15,7 +15,8 @@ from dashboard.theme import LIGHT, Palette, template
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash", "dot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon")
 COLOURS = (0, 1, 2, 3, 7, 4, 5, 6)
-"""Of the categorical palette; the fifth is grey, for the encoding that is none. After eight they begin again."""
+"""Of the categorical palette; the fifth is grey, for the encoding that is none. After eight they begin again, and each
+then has the dash of the next one."""
 MOST_MARKS = 30
 """More points than this, and only the line is drawn, with a mark at its end."""
 MOST_SEQUENTIAL = 40
@@ -128,6 +129,11 @@ def places_panels(
     return go.Figure(traces, layout | {"margin": {"t": 28, "b": 48, "r": 8}})
 
 
+def _dash(place: int) -> str:
+    """The dash of a line: one further on in each round of the colours."""
+    return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
+
+
 def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index: str = "") -> list[go.Scatter]:
     """Each seed as a thin line, the mean as a thick one with marks."""
     made = []
@@ -158,7 +164,7 @@ def _drawn(lines: Sequence[Line], axis: str, words: str, palette: Palette, index
             "x": line.x,
             "y": line.mean.astype(np.float32),
             "mode": "lines+markers",
-            "line": {"color": colour, "width": 3, "dash": DASHES[line.place % len(DASHES)]},
+            "line": {"color": colour, "width": 3, "dash": _dash(line.place)},
             "marker": {"color": colour, "size": sizes, "symbol": SYMBOLS[line.place % len(SYMBOLS)], "opacity": 1},
             "hovertext": hover,
             "hovertemplate": "%{hovertext}<extra></extra>",

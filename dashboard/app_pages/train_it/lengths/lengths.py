@@ -64,6 +64,14 @@ def beyond(found: Lengths) -> None:
     plot(figure, key="exact-match", alt=f"{lengths_measurement.headline(found)} {said}", height=400, makers=makers)
     st.caption(f"{said} {lengths_measurement.made(found)}")
     st.caption(lengths_measurement.unfinished(found))
+    if lacking := lengths_measurement.missing(found.measured, *_chosen()):
+        st.caption(plain(f"{lacking} “Measure again” trains with every encoding that there is."))
+
+
+def _chosen() -> tuple[str, ModelConfig]:
+    """The chosen model: its name, and what it is made of."""
+    model = session.chosen()
+    return model.name, model.config.model
 
 
 def places(found: Lengths) -> None:
@@ -245,6 +253,8 @@ def population() -> None:
         f"{said} Each point is measured on {task.sequences} fresh sequences. The names say from how many seeds it is "
         "solved."
     )
+    if lacking := lengths_measurement.missing([each.positions for each in found], *_chosen()):
+        st.caption(plain(lacking))
     st.page_link(PAGES["populations"].script, label="All seeds on the page Populations", icon=":material/groups:")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,10 @@ from dashboard.app_pages.train_it.lengths.figures import Line
 from dashboard.figures.kit.numbers import interval
 from dashboard.models import menu
 from dashboard.models.background import Measuring
-from dashboard.parts.prose import encoding_name
+from dashboard.parts.prose import encoding_name, with_positions
 from transformer.analysis.accuracy.result import spans
 from transformer.analysis.intervals import mean_interval
+from transformer.config import ModelConfig
 from transformer.experiments.lengths import TRACE, Lengths, LengthsError, in_order
 from transformer.foundation.claims import claim
 from transformer.foundation.words import listed
@@ -164,6 +165,13 @@ def unfinished(found: Lengths) -> str:
         return f"{given} One that learns slowly may need more."
     still = [called(name) for name, fall in zip(found.measured, falls, strict=True) if fall and fall.falling]
     return f"{given} {still_falling(still, steps)}"
+
+
+def missing(measured: Collection[str], model: str, config: ModelConfig) -> str:
+    """Whose encoding has no line among those `measured`: the chosen model's; nothing where it has one."""
+    if config.recurrent or config.positions in measured:
+        return ""
+    return f"{model} is a model {with_positions(config.positions)}. This picture has no line for such models."
 
 
 def still_falling(names: Sequence[str], steps: int) -> str:

@@ -13,6 +13,7 @@ from dashboard.app_pages.train_it.populations.words import setting_title, value_
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import session
 from transformer.experiments.populations.plan import Value, shown
+from transformer.foundation.foreign import shortened
 
 MOST_BUTTONS = 6
 """More values of a setting than this are a menu."""
@@ -44,7 +45,7 @@ def combination(found: Counted) -> Combination:
         "combination",
         texts,
         first.text,
-        lambda text: f"No training here has the settings “{text[:60]}”. These are the first.",
+        lambda text: f"No training here has the settings “{shortened(text, 60)}”. These are the first.",
     )
     chosen = texts[name]
     for setting, values in found.varied.items():

@@ -16,6 +16,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound_choice
 from transformer.experiments.populations.statistics import steps_until_solved
 from transformer.experiments.populations.words import number
+from transformer.foundation.foreign import shortened
 
 COLOURS = {"share": "share solved", "steps": "median steps"}
 
@@ -87,7 +88,7 @@ def _pick(label: str, field: str, menu: list[str], default: str) -> str:
     """A setting for an axis."""
 
     def missing(name: str) -> str:
-        return f"The setting “{name[:30]}” cannot be drawn there; this is {words.setting_name(default)}."
+        return f"The setting “{shortened(name, 30)}” cannot be drawn there; this is {words.setting_name(default)}."
 
     title = words.setting_title
     found: str = bound_choice(st.selectbox, label, field, menu, default, missing=missing, format_func=title, width=200)

@@ -9,28 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.app_pages.train_it.runs.columns import COLUMNS, NEWEST
 from dashboard.app_pages.train_it.runs.settings import RunsSettings
 from dashboard.parts.widgets import bound, bound_choice, controlled
 from dashboard.view import session
+from transformer.foundation.words import counted
 
 A_PAGE = 100
 """Rows that are sent to the browser at most."""
-NEWEST = "created"
-TITLES = {
-    NEWEST: "Created",
-    "name": "Run",
-    "accuracy": "Accuracy",
-    "perplexity": "Perplexity",
-    "solved": "Solved at",
-    "steps": "Steps",
-    "seconds": "Seconds",
-    "device": "Device",
-    "status": "Status",
-    "changed": "Changed",
-}
-"""What the rows can be sorted by."""
-SEARCHED = ("name", "changed", "device", "status")
-"""Columns in which the words of a filter are looked for."""
 FIRST = {"rows_page": 1}
 """What any other order or filter begins with."""
 
@@ -51,6 +37,11 @@ class Page:
         return len(self.frame) < self.all
 
     @property
+    def number(self) -> int:
+        """Which of the pages this is, from 1."""
+        return (self.first - 1) // A_PAGE + 1
+
+    @property
     def pages(self) -> int:
         return max(1, math.ceil(self.matching / A_PAGE))
 
@@ -68,9 +59,9 @@ def page_of(frame: pd.DataFrame, words: str, by: str, ascending: bool, number: i
 
     A row matches if each of the words stands in it, in letters of any case.
     """
-    rows = frame
+    rows, searched = frame, [name for name, each in COLUMNS.items() if each.searched]
     for word in words.casefold().split():
-        found = [rows[column].str.casefold().str.contains(word, regex=False) for column in SEARCHED]
+        found = [rows[column].str.casefold().str.contains(word, regex=False) for column in searched]
         rows = rows[pd.concat(found, axis=1).any(axis=1)]
     if by != NEWEST or ascending:
         rows = rows.sort_values(by, ascending=ascending, kind="stable", na_position="last", key=_without_case)
@@ -87,7 +78,8 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
 
     `part` of the answers is what their accuracy is of.
     """
-    mine, titles = session.mine(RunsSettings), TITLES | {"accuracy": part.capitalize()}
+    mine = session.mine(RunsSettings)
+    titles = {name: COLUMNS[name].heading(part) for name in (NEWEST, *COLUMNS)}
     if len(frame) > A_PAGE or (mine.rows_filter, mine.rows_by, mine.rows_ascending) != ("", "", False):
         words, by, order = st.columns([2, 1, 1], gap="medium", vertical_alignment="bottom")
         with words:
@@ -100,12 +92,17 @@ def chosen_page(frame: pd.DataFrame, part: str) -> Page:
             )
         with by:
             bound_choice(
-                st.selectbox, "Sort by", "rows_by", list(TITLES), NEWEST, also=FIRST, format_func=titles.__getitem__
+                st.selectbox, "Sort by", "rows_by", list(titles), NEWEST, also=FIRST, format_func=titles.__getitem__
             )
         with order:
             bound(st.toggle, "Ascending", "rows_ascending", also=FIRST)
     mine = session.mine(RunsSettings)
-    return page_of(frame, mine.rows_filter, mine.rows_by or NEWEST, mine.rows_ascending, mine.rows_page)
+    page = page_of(frame, mine.rows_filter, mine.rows_by or NEWEST, mine.rows_ascending, mine.rows_page)
+    if page.number != mine.rows_page:
+        has = counted(page.pages, "page")
+        session.notice(f"The table of runs has {has} here, and no page {mine.rows_page}; this is the last.")
+        session.update(rows_page=page.number)
+    return page
 
 
 def turn_pages(page: Page) -> None:
@@ -123,7 +120,7 @@ def turn_pages(page: Page) -> None:
                 pagination,
                 "Page",
                 key="rows-page",
-                value=(page.first - 1) // A_PAGE + 1,
+                value=page.number,
                 picked=lambda number: session.update(rows_page=number),
             )
     right.caption(page.words)

@@ -28,6 +28,7 @@ from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
 from transformer.foundation.checks import UserError, reason
+from transformer.foundation.foreign import shortened
 from transformer.training.listing import Entry, listing
 from transformer.training.runs import Run, State
 
@@ -51,7 +52,7 @@ def compared(runs: dict[str, Entry]) -> list[Entry]:
     known = [name for name in names if name in runs]
     for name in names:
         if name not in runs:
-            session.notice(f"There is no run “{name[:80]}” to compare.")
+            session.notice(f"There is no run “{shortened(name, 80)}” to compare.")
     if len(known) > MOST_RUNS:
         session.notice(f"At most {MOST_RUNS} runs can be compared. These are the first {MOST_RUNS}.")
     if known != names or len(known) > MOST_RUNS:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.app_pages.train_it.runs import rows
+from dashboard.app_pages.train_it.runs.columns import COLUMNS, Subject
 from dashboard.app_pages.train_it.runs.comparison import part_of
 from dashboard.app_pages.train_it.runs.figures.curves import MOST_RUNS
 from dashboard.models import menu
@@ -29,8 +28,6 @@ from transformer.training.runs import Run, RunError
 
 DONE, FAILED = "done", "failed"
 """Where it is said what an action came to."""
-LETTER, WIDEST = 7, 1200
-"""Pixels of a letter in the table, and of its widest column."""
 LARGEST = archive.MOST_BYTES // 2**20
 """Megabytes of the largest file that is read."""
 
@@ -57,32 +54,7 @@ def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list
         key="runs-table",
         mode="multi-row",
         placeholder="",
-        column_config={
-            "name": st.column_config.TextColumn("Run", width=190),
-            "changed": st.column_config.TextColumn(
-                "Changed", width=_room(every["changed"]), help="What differs from the run before it with the same task"
-            ),
-            "accuracy": st.column_config.NumberColumn(
-                part.capitalize(), format="%.3f", help=f"Accuracy of the {part}, on 4,096 fresh sequences"
-            ),
-            "perplexity": st.column_config.NumberColumn(
-                "Perplexity",
-                format="localized",
-                help="Of a run that reads a text: measured on all of the text that was held out",
-            ),
-            "solved": st.column_config.NumberColumn(
-                "Solved at",
-                format="localized",
-                help="The step at which a run had right all that can be known under its mask, in the share that its "
-                "settings ask for (“solved at”). Where lengths vary or an answer can be known in part, that is "
-                "measured against the best guess.",
-            ),
-            "steps": st.column_config.NumberColumn("Steps", format="localized"),
-            "seconds": st.column_config.NumberColumn("Seconds", format="%.1f", help="Spent on training"),
-            "device": st.column_config.TextColumn("Device", width=110),
-            "status": st.column_config.TextColumn("Status"),
-            "created": st.column_config.DatetimeColumn("Created", format="YYYY-MM-DD HH:mm", width=150),
-        },
+        column_config={name: each.config(part, every[name]) for name, each in COLUMNS.items()},
         alt=page.words if page.is_part else f"Table of {len(names)} runs.",
     )
     rows.turn_pages(page)
@@ -92,11 +64,6 @@ def table(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list
         f"Tick up to {MOST_RUNS} runs to compare them. “Changed” is what differs from the run before it with the same "
         "task."
     )
-
-
-def _room(texts: Sequence[str]) -> int:
-    """Pixels for a column of texts: the longest is not cut, up to WIDEST."""
-    return min(WIDEST, 40 + LETTER * max(map(len, texts), default=0))
 
 
 def frame_of(runs: Sequence[Entry]) -> pd.DataFrame:
@@ -111,54 +78,16 @@ def _frame_of(runs: tuple[Entry, ...], metrics: tuple[object, ...]) -> pd.DataFr
     for run, version in sorted(zip(runs, metrics, strict=True), key=lambda each: (each[0].created, each[0].name)):
         found.append(_row(run, before.get(run.config.task.task), version))
         before[run.config.task.task] = run
-    names = [
-        "name",
-        "accuracy",
-        "perplexity",
-        "solved",
-        "steps",
-        "seconds",
-        "device",
-        "status",
-        "created",
-        "changed",
-    ]
-    frame = pd.DataFrame(found[::-1], columns=names)
-    return frame.astype(
-        {"solved": "Int64", "steps": "Int64", "accuracy": "float64", "perplexity": "float64", "seconds": "float64"}
-    )
+    frame = pd.DataFrame(found[::-1], columns=list(COLUMNS))
+    return frame.astype({name: each.kind for name, each in COLUMNS.items() if each.kind})
 
 
 @lru_cache(maxsize=2**13)
 def _row(run: Entry, before: Entry | None, metrics: object) -> dict[str, Any]:
     """What the table says of a run, its metrics being of this version, beside the run before it; to be read only."""
-    config, last = run.config, run.run.last()
-    changed = None if before is None else ", ".join(changes(config, before.config)) or "nothing"
-    return {
-        "name": run.name,
-        "changed": changed or "first of its task",
-        "accuracy": None if config.task.text else _number(run.second_half),
-        "perplexity": _number(run.perplexity, 1),
-        "solved": _number(last.get("step") if last.get("solved") else None),
-        "steps": _number(last.get("step", 0)),
-        "seconds": _number(last.get("seconds", 0.0)),
-        "device": run.device,
-        "status": run.state.status,
-        "created": _when(run.created),
-    }
-
-
-def _number(value: Any, digits: int | None = None) -> float | int | None:
-    """What a run folder says, to so many digits, if it is a number at all."""
-    good = isinstance(value, int | float) and math.isfinite(value)
-    return None if not good else value if digits is None else round(value, digits)
-
-
-def _when(created: float) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(created)
-    except (ValueError, OverflowError, OSError):
-        return None
+    changed = "" if before is None else ", ".join(changes(run.config, before.config)) or "nothing"
+    subject = Subject(run, run.run.last(), changed or "first of its task")
+    return {name: each.value(subject) for name, each in COLUMNS.items()}
 
 
 def actions(runs: Sequence[Entry], compared: Sequence[str], choose: Callable[[list[str]], None]) -> None:

@@ -495,7 +495,7 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each_in_the_words_of
         "walk_target": ("3", "There is no target “3” here; this is the next corner."),
         "hand": ("dot", "There is no step “dot” here; this is Values."),
         "scores_trained": ("cosine", "“cosine”"),
-        "stretch": ("nan", "stretch=nan"),
+        "stretch": ("nan", "stretch=“nan”"),
         "turned": ("7", ""),
         "scores": ("additive", "There is no score “additive” here; this is scaled dot product."),
     }

@@ -250,8 +250,8 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each() -> None:
         "corner_given": ("5", "Given corners must be 2 to 2 here"),
         "corner_attention": ("cosine", "There is no attention “cosine” here"),
         "corner_part": ("nonsense", "There is no part “nonsense” here; this is The walks."),
-        "corner_noise": ("0.9", "corner_noise=0.9 cannot be used"),
-        "corner_forcing": ("nan", "corner_forcing=nan cannot be used"),
+        "corner_noise": ("0.9", "corner_noise=“0.9” cannot be used"),
+        "corner_forcing": ("nan", "corner_forcing=“nan” cannot be used"),
     }
     assert falls_back("corners", nonsense).title[0].value.startswith(f"After {STEPS} steps ")
 

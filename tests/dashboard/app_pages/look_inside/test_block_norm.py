@@ -9,13 +9,15 @@ import pytest
 import torch
 
 from dashboard.app_pages.look_inside.block import measured, norm
-from dashboard.app_pages.look_inside.block.figures.norm import norm_panels
+from dashboard.app_pages.look_inside.block.figures.norm import norm_panels, panels_without_reach
 from dashboard.app_pages.look_inside.block.norm import MARKS
 from dashboard.parts.prose import code_around
+from tests.kit import strangers
 from tests.kit.heads_by_hand import double, normed
 from tests.kit.pages import PI, array, figures, link, network, open_page, sample, shown, trace, words
 from tests.kit.waiting import PATIENCE
 from transformer import observe
+from transformer.norms import NORMS
 
 DEPTHS = (2, 3)
 STEPS = ("before", "− mean", "÷ spread", "× gain + shift")
@@ -138,6 +140,48 @@ def test_panels_side_by_side_have_one_scale_and_every_bar_is_in_it():
     bands = [(band.y0, band.y1) for band in layout.shapes if band.type == "rect"]
     for (low, high), values in zip(bands, panels, strict=True):
         np.testing.assert_allclose([low, high], [values.mean() - values.std(), values.mean() + values.std()])
+
+
+SIZES = {
+    "spread": (True, True, lambda x: x.std()),
+    "root mean square": (False, True, lambda x: np.sqrt((x**2).mean())),
+    "mean absolute value": (False, True, lambda x: np.abs(x).mean()),
+    "greatest absolute value": (False, True, lambda x: np.abs(x).max()),
+    "length": (False, False, lambda x: np.sqrt((x**2).sum())),
+    "range": (True, False, np.ptp),
+}
+"""By what a norm may divide: whether it centres, and whether some number is as far from the middle as that."""
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_band_is_drawn_where_some_bar_reaches_its_end(name, seed):
+    centres, reaches, size = SIZES[name]
+    rng = np.random.default_rng(seed)
+    x = (rng.normal(size=16) * 10 ** rng.uniform(-2, 2) + rng.normal()).astype(np.float32)
+    centred = x - x.mean() if centres else x
+    steps = {"before": x} | ({"− mean": centred} if centres else {}) | {"÷": centred / size(centred)}
+    sizes = [float(np.float32(size(each))) for each in steps.values()]
+    beyond = panels_without_reach(steps, sizes, centres=centres)
+    assert beyond == ([] if reaches else [*range(1, len(steps) + 1)])
+    drawn = norm_panels(steps, sizes, "s", centres=centres).layout.shapes
+    assert [each.type for each in drawn] == (["rect", "line"] if reaches else ["line"]) * len(steps)
+
+
+@pytest.mark.parametrize("kind", ["euclidean", "mean-absolute"])
+def test_a_stranger_s_band_is_drawn_or_its_absence_is_said(kind, alone, monkeypatch):
+    strangers.lend(monkeypatch, NORMS, kind)
+    monkeypatch.setattr(norm, "_depth", lambda model: None)
+    alone({"length": 4}, norm_kind=kind)
+    app = open_page("block", run="one", part="norm")
+    bands = [each for each in figures(app)["norm"]["layout"]["shapes"] if each["type"] == "rect"]
+    said = {
+        "euclidean": "Dashed: 0. No band: in panels 1, 2 and 3 the length is larger than the distance of any number "
+        "from that line.",
+        "mean-absolute": "Dashed: 0. Band: one mean absolute value (a) to either side.",
+    }
+    assert said[kind] in words(app)
+    assert len(bands) == (0 if kind == "euclidean" else 3)
 
 
 @pytest.mark.parametrize("residual", [True, False])

@@ -349,3 +349,9 @@ def test_a_fitted_map_is_said_to_carry_over_and_nothing_more() -> None:
     free = _judged(FittedShift(np.eye(2), 15, 0.0, 0.9), width=64)
     assert free.endswith(f"{fails} that it was not fitted to.")
     assert "no linear map" not in free
+
+
+def test_the_title_of_a_bias_says_from_what_to_what_a_head_adds():
+    from dashboard.app_pages.look_inside.positions.bias import headline
+
+    assert headline("Relative", 1, -2.0, 0.0) == "Relative positions: head 1 adds −2.00 to 0.00 to its scores."

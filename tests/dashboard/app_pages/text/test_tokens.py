@@ -307,8 +307,8 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each(shipped: Text) 
     nonsense = {
         "cut_by": ("syllables", "There is no cut into “syllables” here; this is words."),
         "cut_at": ("9", "Window must be 1 to 4 here, in steps of 1, not 9; this is 1."),
-        "cut_window": ("1", "The link's cut_window=1 cannot be used; the default stands instead."),
-        "cut_text": ("x" * 1001, "cannot be used; the default stands instead."),
+        "cut_window": ("1", "it must be a whole number from 2 to 64. Its default 8 stands instead."),
+        "cut_text": ("x" * 1001, "it must be a text of at most 1000 letters. It was left out."),
     }
     falls_back("tokens", nonsense, run="shakespeare")
 

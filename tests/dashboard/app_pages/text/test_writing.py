@@ -260,10 +260,10 @@ def test_nonsense_in_a_link_falls_back_with_a_notice_each(shelf: Run) -> None:
     nonsense = {
         "word": ("9999", "no token 9999"),
         "head": ("decoder.9.self_attention.0", "no such head"),
-        "temperature": ("nan", "temperature=nan cannot be used"),
-        "top_k": ("-3", "top_k=-3 cannot be used"),
-        "top_p": ("0", "top_p=0 cannot be used"),
-        "written": ("100000", "written=100000 cannot be used"),
+        "temperature": ("nan", "temperature=“nan” cannot be used"),
+        "top_k": ("-3", "top_k=“-3” cannot be used"),
+        "top_p": ("0", "top_p=“0” cannot be used"),
+        "written": ("100000", "written=“100000” cannot be used"),
     }
     falls_back("writing", nonsense, run="plays")
     (warning,) = open_page("writing", **LINK, word="1").warning  # the separator was said by nobody

@@ -22,8 +22,9 @@ from dashboard.app_pages.train_it.lengths import figures, measurement, populatio
 from dashboard.models import no_positions
 from dashboard.models.on_the_spot import quick_training
 from tests.kit import strangers
-from tests.kit.pages import ROOT, array, open_page, press, trace
+from tests.kit.pages import ROOT, array, open_page, press, shown, trace
 from tests.kit.pages import figures as drawn
+from tests.kit.runs import TINY, untrained
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.intervals import wilson
 from transformer.config import ModelConfig, RunConfig, TaskConfig
@@ -57,6 +58,26 @@ def test_one_that_was_cut_off_says_so() -> None:
     assert "Only" not in measurement.made(found)
     cut = replace(found, trials=found.trials[:2])
     assert f"Only 2 of {len(found.trials)} trainings were made." in measurement.made(cut)
+
+
+LACKING = "is a model with relative positions. This picture has no line for such models."
+
+
+def test_a_model_whose_encoding_was_not_measured_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below both pictures of what is shipped; not of a model whose encoding has a line."""
+    strangers.lend(monkeypatch, PLUG_INS, "by-distance")
+    untrained(root / "mine", RunConfig(model=replace(TINY, positions="by-distance")))
+    untrained(root / "other", RunConfig(model=replace(TINY, positions="alibi")))
+    said = shown(captions(open_page("lengths", run="mine")))
+    assert said.count(f"mine {LACKING}") == 2
+    assert f"mine {LACKING} “Measure again” trains with every encoding that there is." in said
+    assert "has no line" not in captions(open_page("lengths", run="other"))
+
+
+def test_a_recurrent_network_has_no_encoding_to_be_missed() -> None:
+    config = ModelConfig(architecture="gru", positions="alibi")
+    assert measurement.missing(["rotary"], "one", config) == ""
+    assert measurement.missing(["rotary"], "one", ModelConfig(positions="none")).startswith("one is a model without p")
 
 
 def made_up(*shares: float, encoding: str = "rotary") -> Lengths:
@@ -238,8 +259,14 @@ class TestPage:
             for each in racers
         ]
         drawn_lines = figures.race_curves(lines, chance=0.1, last=5).data
-        assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in drawn_lines}) == len(racers) == 8
+        assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in drawn_lines}) == len(racers)
         assert {line.name for line in drawn_lines} >= {"relative 0.50", "random 0.50", "half-turned 0.50", "ALiBi 0.50"}
+
+    def test_no_two_of_two_dozen_encodings_look_alike(self) -> None:
+        lines = [figures.Line(f"{i}", np.array([5]), np.array([[0.5]]), i) for i in range(24)]
+        made = figures.race_curves(lines, chance=0.1, last=5).data
+        looks = {(line.line.color, line.line.dash, line.marker.symbol) for line in made}
+        assert len(looks) == 24
 
     def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self) -> None:
         down, level = Fall(0.2, 0.1), Fall(0.0, 0.1)

@@ -466,7 +466,8 @@ def test_the_page_says_how_many_and_begins_them(monkeypatch: pytest.MonkeyPatch,
     begun: list[tuple[Path, tuple[str, ...]]] = []
     monkeypatch.setattr(population.sweeping, "start", lambda folder, *words: begun.append((folder, words)))
     app = open_page("runs", sweep_seeds="8", sweep_over="positions,n_heads", max_steps="5")
-    assert "120 trainings: 8 seeds, 15 combinations of settings." in said(app)
+    combined = 3 * len(ENCODINGS.names())
+    assert f"{8 * combined} trainings: 8 seeds, {combined} combinations of settings." in said(app)
     press(app, "train-population")
     [(folder, words)] = begun
     assert folder == root / "population-1"
@@ -505,6 +506,10 @@ ROWS = pd.DataFrame(
 )
 
 
+WORDED = ("name", "changed", "device", "status")
+"""The columns in which words are looked for."""
+
+
 @pytest.mark.parametrize("words", ["", "RUN-0", "heads cpu", "nothing [", "-1 nothing"])
 @pytest.mark.parametrize("by", ["created", "name", "solved", "changed"])
 @pytest.mark.parametrize("ascending", [False, True])
@@ -518,7 +523,10 @@ def test_the_pages_of_the_table_are_all_rows_that_match_in_order(
     wanted = [
         row
         for row in ROWS.to_dict("records")
-        if all(any(word in row[column].lower() for column in rows.SEARCHED) for word in words.lower().split())
+        if all(
+            any(word in row[column].lower() for column in ("name", "changed", "device", "status"))
+            for word in words.lower().split()
+        )
     ]
     assert sorted(row["name"] for row in shown_rows) == sorted(row["name"] for row in wanted)
     assert all(len(page.frame) == 4 for page in pages[:-1])
@@ -540,6 +548,11 @@ def test_all_of_many_runs_can_be_reached_and_what_is_ticked_elsewhere_stays(
     for number in (2, 3):
         seen += open_page("runs", rows_page=str(number)).dataframe[0].value["name"].tolist()
     assert sorted(seen) == sorted(run.name for run in list_runs(runs))
+    beyond = open_page("runs", rows_page="4")
+    (notice,) = beyond.warning
+    assert notice.value == "The table of runs has 3 pages here, and no page 4; this is the last."
+    assert (link(beyond)["rows_page"], list(beyond.dataframe[0].value["name"])) == ("3", seen[-1:])
+    assert not beyond.run().warning
     assert "Runs 1 to 2 of 5." in said(app)
     assert "Compared as well, but not among these rows: b." in said(app)
     app.text_input(key="control-rows_filter").set_value("REVERSE").run()

@@ -11,8 +11,10 @@ from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
 from tests.kit.claims.world import World
+from tests.kit.heads_by_hand import divided_by
 from tests.kit.pages import shown
 from transformer.model import build
+from transformer.norms import NORMS
 
 PAGE = "app_pages/look_inside/"
 TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
@@ -354,32 +356,40 @@ def one_writes_nothing(world: World, width: str, token: str, place: str, source:
     writes_nothing(world, width, "1", width, token, place, source)
 
 
-def normed(world: World, place: str) -> list[np.ndarray]:
-    _, seen = world.alone
-    return [x[0, int(place) - 1] for name, x in seen.read.items() if "around_" in name and int(place) <= x.shape[1]]
-
-
 @law(f"{PAGE}block/heads._headline", r"There is one head: all (?P<d>\d+) numbers stay together, and it alone writes\.")
 def writes_alone(world: World, d: str) -> None:
     assert (world.sizes.n_heads, world.model.embedding.weight.shape[1]) == (1, int(d))
 
 
-@law(
-    f"{PAGE}block/norm.headline",
-    rf"LayerNorm subtracts the mean (?P<mean>[−\d.]+) from {TOKEN} and divides by (?P<size>[\d.]+)\.",
-)
-def subtracts(world: World, mean: Shown, token: str, place: str, source: str | None, size: Shown) -> None:
-    assert world.sizes.norm_kind == "layer"
-    assert any(mean == x.mean() and size == math.sqrt(x.var() + 1e-5) for x in normed(world, place))
+def divisors(world: World, place: str) -> list[tuple[float, float]]:
+    """The mean of each vector at a place that a norm of a block reads, and what it is divided by."""
+    _, seen = world.alone
+    read = {name: x[0, int(place) - 1] for name, x in seen.read.items() if int(place) <= x.shape[1]}
+    return [
+        (float(x.mean()), divided_by(x, world.model.get_submodule(name)).item())
+        for name, x in read.items()
+        if "around_" in name
+    ]
 
 
 @law(
     f"{PAGE}block/norm.headline",
-    rf"RMSNorm divides the numbers of {TOKEN} by (?P<size>[\d.]+), their root mean square\.",
+    rf"(?P<norm>.+?) subtracts the mean (?P<mean>[−\d.]+) from {TOKEN} and divides by (?P<size>[\d.]+)\.",
 )
-def divides(world: World, token: str, place: str, source: str | None, size: Shown) -> None:
-    assert world.sizes.norm_kind == "rms"
-    assert any(size == math.sqrt((x**2).mean() + 1e-5) for x in normed(world, place))
+def subtracts(world: World, norm: str, mean: Shown, token: str, place: str, source: str | None, size: Shown) -> None:
+    kind = NORMS[world.sizes.norm_kind]
+    assert (norm, True) == (kind.title, kind.centres)
+    assert any(mean == one and size == other for one, other in divisors(world, place))
+
+
+@law(
+    f"{PAGE}block/norm.headline",
+    rf"(?P<norm>.+?) divides the numbers of {TOKEN} by (?P<size>[\d.]+), their (?P<name>[^.]+)\.",
+)
+def divides(world: World, norm: str, token: str, place: str, source: str | None, size: Shown, name: str) -> None:
+    kind = NORMS[world.sizes.norm_kind]
+    assert (norm, name, False) == (kind.title, kind.size_name, kind.centres)
+    assert any(size == each for _, each in divisors(world, place))
 
 
 @law(f"{PAGE}block/norm.without", r"mine has no norm: each sub-layer reads the stream as it is\.")
@@ -814,6 +824,19 @@ def halves(world: World, first: Shown, n: str, last: Shown) -> None:
 @law(f"{PAGE}positions/alibi_and_none.penalised", r"ALiBi tells distances: .*", rare=True)
 def one_head(world: World) -> None:
     assert world.sizes.n_heads == 1
+
+
+@law(
+    f"{PAGE}positions/bias.headline",
+    r"(?P<encoding>.+) positions: head (?P<head>\d+) adds (?P<low>[−\d.]+) to (?P<high>[−\d.]+) to its scores\.",
+    rare=True,
+)
+def adds_to_scores(world: World, encoding: str, head: str, low: Shown, high: Shown) -> None:
+    kind, n = world.sizes.encoding, world.model.n_ctx
+    assert encoding.casefold() == kind.title.casefold()
+    bias = world.model.positions.bias(n, n).double().detach().numpy()[int(head)]
+    assert low == bias.min()
+    assert high == bias.max()
 
 
 @law(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.kit.heads_by_hand import CROSS, SELF, double, mapped, random_model
+from tests.kit.heads_by_hand import CROSS, SELF, divided_by, double, mapped, random_model
 from transformer import compiled_reverser, observe
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.circuits import circuits
@@ -137,8 +137,7 @@ def test_behind_a_norm_a_head_adds_what_its_circuit_says_over_what_the_norm_divi
     model = bare(positions="none", norm="post", norm_kind=kind)
     seen = observe(model, TOKENS)
     total = double(seen[f"{SELF.rpartition('.')[0]}.resid_pre"] + seen[f"{SELF}.out"])[0]
-    centred = total - total.mean(axis=1, keepdims=True) if kind == "layer" else total
-    divisor = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)
+    divisor = divided_by(total, model.get_submodule("decoder.0.around_self.after"))
     for head in (0, 1):
         added = double(direct_logits(model, seen)[f"{SELF}.{head}"])[0, :, :-1] * divisor
         says = circuits(model, Head(SELF, head)).ov_tokens[TOKENS[0]]

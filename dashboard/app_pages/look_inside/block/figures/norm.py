@@ -16,6 +16,25 @@ ACROSS, WHOLE, DOWN = ((0.0, 0.47), (0.53, 1.0)), (0.0, 1.0), ((0.59, 1.0), (0.0
 and of the height."""
 
 
+REACHED = 1 + 1e-5
+"""So many times the greatest distance a size may be, for it is rounded."""
+
+
+def line_of(values: np.ndarray, *, centres: bool) -> float:
+    """Where the dashed line of a panel is: at the mean where the norm centres, else at 0."""
+    return float(values.mean(dtype=np.float64)) if centres else 0.0
+
+
+def panels_without_reach(steps: Mapping[str, np.ndarray], sizes: Sequence[float], *, centres: bool) -> list[int]:
+    """The panels, from 1, in which no number is as far from the dashed line as the norm's size.
+
+    There a band of that size would cover all bars and more: it is so of a range or a length, and never of a standard
+    deviation, a root mean square or a mean absolute value.
+    """
+    far = [float(np.abs(each - line_of(each, centres=centres)).max(initial=0.0)) for each in steps.values()]
+    return [i for i, (size, most) in enumerate(zip(sizes, far, strict=True), 1) if size > REACHED * most]
+
+
 def norm_panels(
     steps: Mapping[str, np.ndarray], sizes: Sequence[float], sign: str, *, centres: bool, palette: Palette = LIGHT
 ) -> go.Figure:
@@ -23,19 +42,19 @@ def norm_panels(
 
     The divided ones, which come last, stand below the others: their names say so. Where the norm `centres`, the dashed
     line is the mean, else it is 0. The band goes to either side by what the norm measures, `sizes`, whose sign is
-    `sign`. The numbers stand in words above. Two panels side by side have one scale. The lower ones have a scale
-    of their own, so that every panel can be read.
+    `sign`; there is none where it would cover a whole panel (`panels_without_reach`). The numbers stand in words above.
+    Two panels side by side have one scale. The lower ones have a scale of their own, so that every panel can be read.
     """
     vectors, above = list(steps.values()), next(i for i, name in enumerate(steps) if name.startswith("÷"))
     traces, shapes, words = [], [], []
+    banded = not panels_without_reach(steps, sizes, centres=centres)
     layout: dict[str, object] = {}
     for i, (name, values) in enumerate(steps.items()):
         n = "" if i == 0 else str(i + 1)
         row = int(i >= above)
         column, beside = i - row * above, vectors[above:] if row else vectors[:above]
-        mean = float(values.mean(dtype=np.float64)) if centres else 0.0
-        spread = sizes[i]
-        said = f"{f'μ = {signed(mean)}, ' if centres else ''}{sign} = {spread:.2f}"
+        middle, size = line_of(values, centres=centres), sizes[i]
+        said = f"{f'μ = {signed(middle)}, ' if centres else ''}{sign} = {size:.2f}"
         traces.append(
             {
                 "type": "bar",
@@ -48,19 +67,22 @@ def norm_panels(
             }
         )
         across = {"xref": f"x{n} domain", "x0": 0, "x1": 1, "yref": f"y{n}"}
-        shapes += [
-            {
-                **across,
-                "type": "rect",
-                "y0": mean - spread,
-                "y1": mean + spread,
-                "fillcolor": palette.accent,
-                "opacity": 0.16,
-                "line": {"width": 0},
-                "layer": "below",
-            },
-            {**across, "type": "line", "y0": mean, "y1": mean, "line": {"color": palette.text, "dash": "dash"}},
-        ]
+        if banded:
+            shapes.append(
+                {
+                    **across,
+                    "type": "rect",
+                    "y0": middle - size,
+                    "y1": middle + size,
+                    "fillcolor": palette.accent,
+                    "opacity": 0.16,
+                    "line": {"width": 0},
+                    "layer": "below",
+                }
+            )
+        shapes.append(
+            {**across, "type": "line", "y0": middle, "y1": middle, "line": {"color": palette.text, "dash": "dash"}}
+        )
         words.append(
             {
                 "x": 0,
