@@ -17,6 +17,7 @@ from tests.kit.driving import PAGES, plot, point_at, point_at_cell, wait_until_p
 from tests.kit.waiting import wait_for
 
 PROJECTOR: ViewportSize = {"width": 1024, "height": 768}
+NARROW: ViewportSize = {"width": 1110, "height": 768}
 WORDS = ["antony", "␣", "misbecoming", ",␣", "of", "↵", "gypsy", "␣"]
 
 
@@ -117,9 +118,10 @@ def test_labels_of_a_matrix_never_touch(n: int, masks: Page) -> None:
 
 def test_labels_come_back_when_there_is_room(masks: Page) -> None:
     host = masks.locator(".st-key-three .al-plot")
-    names = [f"place {i}" for i in range(20)]
+    names = [f"at {i}" for i in range(20)]
     axis = {"tickmode": "array", "tickvals": list(range(20)), "ticktext": names, "tickangle": 0}
     figure = go.Figure([{"type": "bar", "y": [1.0] * 20}], {"xaxis": axis, "margin": {"l": 10, "r": 10}})
+    masks.set_viewport_size(NARROW)  # two columns still
     draw(host, figure)
     few = [text for text, *_ in boxes(host, "x")]
     assert 4 <= len(few) < 20
@@ -128,6 +130,6 @@ def test_labels_come_back_when_there_is_room(masks: Page) -> None:
     masks.wait_for_function("host => host.querySelectorAll('.xtick text').length === 20", arg=host.element_handle())
     assert [text for text, *_ in boxes(host, "x")] == names
     assert apart(host, "x")
-    masks.set_viewport_size(PROJECTOR)
+    masks.set_viewport_size(NARROW)
     masks.wait_for_function("host => host.querySelectorAll('.xtick text').length < 20", arg=host.element_handle())
     assert [text for text, *_ in boxes(host, "x")] == few

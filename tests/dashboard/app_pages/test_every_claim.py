@@ -207,8 +207,7 @@ def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
         monkeypatch.setattr("dashboard.models.menu.ROOT", root)
         pages = asked or (ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2])
         every_word = row in CORNERS
-        false += [f"{ids(row)}
-  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
+        false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
     assert not false, "\n".join(false)
     folders = [Path(PAGES[page].script).parent.relative_to(ROOT / "dashboard").as_posix() for page in asked] or [""]
     spoken = [law for name, laws in LAWS.items() if any(name.startswith(folder) for folder in folders) for law in laws]
