@@ -266,13 +266,16 @@ WATCH = """() => {
 """Notes each state of the lecture that a frame shows, and when it came."""
 
 
-@pytest.mark.parametrize("by", ["keys", "the presenter"])
+@pytest.mark.parametrize("by", ["keys", "the presenter", "the presenter of a room"])
 @pytest.mark.parametrize("pause", [0, 50, 800])
 def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_before_answers_it(
-    page: Page, address: str, pause: int, by: str
+    page: Page, follower: Page, address: str, pause: int, by: str
 ) -> None:
     lecture = lectures().files["attention"]
-    when_ready(page, f"{address}/?lecture=attention")
+    if by == "the presenter of a room":
+        join(follower, address, open_room(page, f"{address}/?lecture=attention"))
+    else:
+        when_ready(page, f"{address}/?lecture=attention")
     presses = page
     if by != "keys":
         with page.expect_popup() as opened:
@@ -301,6 +304,10 @@ def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_be
         assert all(each["since"] - covered["since"] > 400 for each in answered), "answered before one could read it"
     if pause < 100:
         assert (seen[-1]["step"], seen[-1]["covered"]) == (first, True)
+    if by == "the presenter of a room":  # the room is asked what stands there
+        expect_followed_to(follower, seen[-1]["step"])
+        asked = lecture.steps[seen[-1]["step"] - 1].question
+        expect(follower.locator(".al-prediction h2")).to_have_text("".join(asked.words) if asked else "")
 
 
 def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> None:
