@@ -186,8 +186,9 @@ def at_home(step: Step) -> bool:
 
 
 def _looked_at(view: View) -> list[object]:
-    rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", *OF_TRAINING}
-    return [getattr(view, name) for name in FIELDS if name not in rest]
+    rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", "run", *OF_TRAINING}
+    run = view.run or next(iter(session.choices()))  # the address names it, though the step does not
+    return [run, *(getattr(view, name) for name in FIELDS if name not in rest)]
 
 
 def words(step: Step) -> str:

@@ -141,7 +141,7 @@ def examples(
     together: bool,
 ) -> None:
     """A button for each kind of token and the head that reads it, on a word that shows it."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-examples"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="control-examples"):
         if not found:
             if kinds:
                 st.markdown("No head prefers a kind of token.")

@@ -49,6 +49,14 @@ def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() 
     assert "Attention in 20 minutes" not in strip(app)
 
 
+def test_a_step_that_names_no_run_is_as_it_was_written_after_a_reload() -> None:
+    again = link(open_page("bottleneck", lecture="bottleneck"))
+    assert "run" in again
+    app = open_page("bottleneck", **again)
+    assert "You have changed the view" not in strip(app)
+    assert "lecture-explore" in {each.key for each in app.button}
+
+
 def test_another_page_keeps_the_way_home_and_no_late_request_undoes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer's request, which names the page before, may come while the way is gone, and after it."""
     app = open_page("layers", run="reverse", query="9", lecture="attention", lecture_step="4")
