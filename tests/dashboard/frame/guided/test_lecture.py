@@ -35,10 +35,10 @@ def test_to_explore_shows_every_control_and_return_the_step_as_it_was_written() 
     assert "with a weight of 0.99" in strip(app)
     assert "{{" not in strip(app)
     assert "You have changed the view" not in strip(app)
-    hidden = [each.value for each in app.get("html") if "st-key-control-" in each.value]
+    hidden = [each.value for each in app.get("html") if '[class*="st-key-control-"]' in each.value]
     assert len(hidden) == 1
     app = press(app, "lecture-explore")
-    assert not [each.value for each in app.get("html") if "st-key-control-" in each.value]
+    assert not [each.value for each in app.get("html") if '[class*="st-key-control-"]' in each.value]
     app.toggle(key="control-mean").set_value(True).run()
     assert "You have changed the view" in strip(app)
     app = press(app, "lecture-return")
