@@ -334,6 +334,14 @@ def test_a_press_counts_for_a_step_only_once_the_keys_know_what_it_asks(page: Pa
     assert order == ["podium", "lecture-next"] * (len(order) // 2)
 
 
+def test_a_press_that_was_told_in_vain_is_told_again_by_the_next(page: Page, address: str) -> None:
+    when_ready(page, f"{address}/layers?run=reverse&query=9&lecture=attention&lecture_step=10")
+    lost = "button => { const told = button.__presses; told.count = told.told = told.limit; told.begins = -Infinity; }"
+    page.locator(".st-key-lecture-next button").evaluate(lost)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 11 of")
+
+
 def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> None:
     steps = lectures().files["attention"].steps
     when_ready(page, f"{address}/accuracy?run=reverse&lecture=attention&lecture_step=2")
