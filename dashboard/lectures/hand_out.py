@@ -26,7 +26,7 @@ from transformer.foundation.last_words import listen
 
 HERE = "http://localhost:8501"
 """Where the dashboard is served, if nothing else is said."""
-STARTS, WRITES = 60.0, 900.0
+STARTS, WRITES = 60.0, 3600.0
 """Seconds that a server may take to start, and a browser to write all steps."""
 READY = ".al-sharing[data-state=ready]"
 """The button, once it can be pressed (web/sharing/sharing.js)."""

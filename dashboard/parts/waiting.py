@@ -47,7 +47,7 @@ def until(
         drawn = True
         draw()
 
-    redraw_on_news(look, every=every, news=news, behind=lambda: not drawn and over())
+    redraw_on_news(look, every=every, news=news, behind=lambda: not drawn and over(), awaits=True)
 
 
 def ready(future: Future[T], words: str) -> T | None:

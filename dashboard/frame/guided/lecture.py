@@ -23,6 +23,7 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.server import streamlit_private
 from dashboard.server.http import presenter_address
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import PAGES, Page
@@ -54,27 +55,30 @@ def strip(page: Page) -> None:
     step = lecture.steps[at - 1]
     with st.container(border=True, key="lecture", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lecture-way"):
-            with st.container(key="lecture-title", width="content"):
-                st.markdown(f"**{plain(step.title)}**")
+            title = st.container(key="lecture-title", width="content")
             with st.container(key="lecture-name", width="content"):
                 st.markdown(f":small[:gray[{plain(lecture.title)}]]")
             st.markdown(f":small[:gray[step {at} of {count}]]")
-            _way(lecture, step, at, page)
+            following = _way(lecture, step, at, page)
         # Both are always there, so that the podium after them keeps its place and hears every key.
         here = page.address == step.page
         said, note = st.container(key="lecture-words" if here else "lecture-away"), st.container()
-        if here:
-            said.markdown(words(step))
-        else:
-            said.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
-        if here and not at_home(step):
-            note.caption("You have changed the view. The words speak of the step as it was written.")
+        text = words(step) if here else ""
         look, shown = step.look if here else "", followed(page)
         until = shown.until if shown else ""
         podium = renderer("podium", html=PODIUM, isolate_styles=False)
         asks = shown is not None and shown.question is not None
         told = {"look": look, "until": until, "step": place(), "asks": asks, "explored": session.settings().exploring}
         podium(key="podium", data=pack(told | {"presenter": _for_presenter(lecture, at)}, b""))
+        with following:  # a press counts for this step only once the podium knows that it asks
+            _next(lecture, at)
+        title.markdown(f"**{plain(step.title)}**")  # its words and its title come together, right before its question
+        if here:
+            said.markdown(text)
+        else:
+            said.caption(f"The words of this step stand on the page “{PAGES[step.page].title}”: return to read them.")
+        if here and not at_home(step):
+            note.caption("You have changed the view. The words speak of the step as it was written.")
     st.html(style(look, shown.controls if shown else None, until))
 
 
@@ -94,18 +98,12 @@ def followed(page: Page) -> Step | None:
     return step if step.page == page.address else None
 
 
-def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
-    """Back and on, away from the step and home again."""
-    count = len(lecture.steps)
+def _way(lecture: Lecture, step: Step, at: int, page: Page) -> DeltaGenerator:
+    """Back, away from the step and home again. Returns the place for what leads on."""
 
     def back(presses: int) -> None:
         # From where the lecture is by now: the press before may have been answered, and its step not drawn yet.
         go(lecture, max(session.settings().lecture_step - presses, 1))
-
-    def on(presses: int) -> None:
-        now = min(session.settings().lecture_step, count)
-        unread = now != at and lecture.steps[now - 1].question is not None
-        go(lecture, now if unread else lecture.after(now, presses))
 
     counted_button(
         "Back",
@@ -116,17 +114,7 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
         disabled=at == 1,
         width="content",
     )
-    counted_button(
-        "Next",
-        on,
-        key="lecture-next",
-        letter="→",
-        keys=("ArrowRight", "PageDown"),
-        disabled=at == count,
-        primary=True,
-        most=lecture.after(at, count) - at,
-        width="content",
-    )
+    following = st.container(key="lecture-following", width="content")
     if page.address == step.page and at_home(step) and not session.settings().exploring:
         st.button("Explore from here", on_click=_explore, key="lecture-explore", help="Shows every control.")
     else:
@@ -139,6 +127,29 @@ def _way(lecture: Lecture, step: Step, at: int, page: Page) -> None:
     )
     sharing.button(lecture)
     st.button("Leave", on_click=_leave, key="lecture-leave", help="Ends the lecture; the page stays as it is.")
+    return following
+
+
+def _next(lecture: Lecture, at: int) -> None:
+    """On to the next step, past no question."""
+    count = len(lecture.steps)
+
+    def on(presses: int) -> None:
+        now = min(session.settings().lecture_step, count)
+        unread = now != at and lecture.steps[now - 1].question is not None
+        go(lecture, now if unread else lecture.after(now, presses))
+
+    counted_button(
+        "Next",
+        on,
+        key="lecture-next",
+        letter="→",
+        keys=("ArrowRight", "PageDown"),
+        disabled=at == count,
+        primary=True,
+        most=lecture.after(at, count) - at,
+        width="content",
+    )
 
 
 def _for_presenter(lecture: Lecture, at: int) -> dict[str, object]:
@@ -187,8 +198,9 @@ def at_home(step: Step) -> bool:
 
 
 def _looked_at(view: View) -> list[object]:
-    rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", *OF_TRAINING}
-    return [getattr(view, name) for name in FIELDS if name not in rest]
+    rest = {*OWN_FIELDS, SIDEBAR, "predict", "room", "run", *OF_TRAINING}
+    run = view.run or next(iter(session.choices()))  # the address names it, though the step does not
+    return [run, *(getattr(view, name) for name in FIELDS if name not in rest)]
 
 
 def words(step: Step) -> str:

@@ -26,6 +26,8 @@ def test_an_exercise_is_solved_and_its_proof_is_kept_in_the_reader_s_browser_and
     student.locator(".st-key-start-reading-head button").click()
     expect(strip(student)).to_contain_text("Find the third head that looks at the answer")
     wait_until_painted(student, PAGES["Attention heads"])
+    student.goto(f"{student.url}&input=1+2+3+4+5+6+7+8")
+    wait_until_painted(student, PAGES["Attention heads"])
     expect(solved(student)).to_have_count(0)
     click_head(student, 3)
     expect(solved(student)).to_be_visible()

@@ -49,9 +49,17 @@ Half of it.
 > For me alone.
 
 ## Who sees whom
-view: masks?run=reverse
+view: masks?run=reverse&mask=recent:4
+look: three
 
 A mask.
+
+## What moves
+view: information?run=reverse&poked=5
+look: moves
+until: moves
+
+One token.
 """
 SENTENCES = "[data-testid=stHeading], [data-testid=stCaptionContainer], .stMarkdown [data-testid=stMarkdownContainer]"
 SAID = f"""() => [...document.querySelectorAll('[data-testid=stMain] :is({SENTENCES})')]
@@ -59,6 +67,14 @@ SAID = f"""() => [...document.querySelectorAll('[data-testid=stMain] :is({SENTEN
   .map((each) => each.innerText.trim()).filter(Boolean)"""
 FIGURES = """() => [...document.querySelectorAll('.al-plot:not(#paper *)')].map(
   (each) => JSON.stringify(each.__plot?.shown?.figure.data))"""
+ROLLS = """sheet => {
+  const below = (node) => [...node.children].flatMap((each) => [each, ...below(each.shadowRoot ?? each)]);
+  const rolls = ({ overflowX, overflowY }) => [overflowX, overflowY].some((how) => ['auto', 'scroll'].includes(how));
+  return below(sheet).filter((each) => each instanceof HTMLElement && rolls(getComputedStyle(each))).length;
+}"""
+"""How many elements of a sheet scroll."""
+LED_NOWHERE = ":scope > .part:last-child:has(> .heading, > .markdown strong)"
+"""Words that lead to a figure, and stand behind it."""
 IDLE = "() => document.querySelectorAll('[aria-busy=true]').length === 0"
 
 
@@ -132,6 +148,9 @@ def expect_printed(offline: Page, written: list[dict[str, Any]]) -> None:
             if (picture.bounding_box() or {"width": 0})["width"]:
                 assert picture.evaluate("each => each.toDataURL().length") > 200
         assert sheet.locator("button:visible").count() == 0
+        assert sheet.evaluate(ROLLS) == 0
+        if document["lecture"]["look"]:  # what leads to a figure has gone with it
+            assert sheet.locator(LED_NOWHERE).count() == 0
     pages = len(re.findall(rb"/Type\s*/Page\b", offline.pdf(prefer_css_page_size=True)))
     assert pages >= len(written) + sum(bool(each["question"]) for each in written)
     offline.emulate_media(media="screen")
@@ -199,22 +218,23 @@ def test_a_lecture_is_written_whole_by_the_command_line(offline: Page, tmp_path:
     assert "mine.html" in ended.stdout
     found = documents(file)
     assert file.stat().st_size - 4 * len(packed_plotly()) / 3 < MOST * len(found)
-    assert [(each["lecture"]["at"], bool(each["question"])) for each in found] == [(1, True), (2, False)]
+    assert [(each["lecture"]["at"], bool(each["question"])) for each in found] == [(1, True), (2, False), (3, False)]
+    assert "A small model, retrained for" in json.dumps(found[1]["parts"])  # it was waited for
     assert all(each["link"].startswith("https://lab.example.org/") for each in found)
     assert all(each["makers"][0]["weights"] == DIGEST for each in found)
-    assert [each["lecture"]["notes"] for each in found] == ["", ""]
+    assert [each["lecture"]["notes"] for each in found] == ["", "", ""]
     offline.set_viewport_size(PHONE)
     offline.goto(file.as_uri())
     title = offline.get_by_role("heading", name=found[0]["title"])
     expect(title).to_be_hidden()
     menu = offline.locator("#steps option")
-    expect(menu).to_have_text(["1. Which half can it predict?", "2. Who sees whom"])
+    expect(menu).to_have_text(["1. Which half can it predict?", "2. Who sees whom", "3. What moves"])
     expect(offline.locator("#terms")).to_be_hidden()
     expect_printed(offline, found)
     offline.get_by_role("button", name="Show without predicting").click()
     expect(title).to_be_visible()
-    expect(menu).to_have_text(["1. Half right", "2. Who sees whom"])
-    for step in (2, 1):
+    expect(menu).to_have_text(["1. Half right", "2. Who sees whom", "3. What moves"])
+    for step in (3, 2, 1):
         offline.locator("#steps").select_option(str(step - 1))
         expect(offline.locator("#hand-out")).to_have_attribute("data-step", str(step))
         offline.wait_for_function(IDLE)

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, ViewportSize, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from dashboard.lectures.lecture import SIDEBAR, Lecture
 from dashboard.lectures.shelf import lectures
@@ -266,13 +267,16 @@ WATCH = """() => {
 """Notes each state of the lecture that a frame shows, and when it came."""
 
 
-@pytest.mark.parametrize("by", ["keys", "the presenter"])
+@pytest.mark.parametrize("by", ["keys", "the presenter", "the presenter of a room"])
 @pytest.mark.parametrize("pause", [0, 50, 800])
 def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_before_answers_it(
-    page: Page, address: str, pause: int, by: str
+    page: Page, follower: Page, address: str, pause: int, by: str
 ) -> None:
     lecture = lectures().files["attention"]
-    when_ready(page, f"{address}/?lecture=attention")
+    if by == "the presenter of a room":
+        join(follower, address, open_room(page, f"{address}/?lecture=attention"))
+    else:
+        when_ready(page, f"{address}/?lecture=attention")
     presses = page
     if by != "keys":
         with page.expect_popup() as opened:
@@ -301,6 +305,41 @@ def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_be
         assert all(each["since"] - covered["since"] > 400 for each in answered), "answered before one could read it"
     if pause < 100:
         assert (seen[-1]["step"], seen[-1]["covered"]) == (first, True)
+    if by == "the presenter of a room":  # the room is asked what stands there
+        expect_followed_to(follower, seen[-1]["step"])
+        asked = lecture.steps[seen[-1]["step"] - 1].question
+        expect(follower.locator(".al-prediction h2")).to_have_text("".join(asked.words) if asked else "")
+
+
+def test_a_press_counts_for_a_step_only_once_the_keys_know_what_it_asks(page: Page, address: str) -> None:
+    """Words may take long to measure: what is pressed meanwhile was meant for the step before."""
+    drawn: list[str] = []
+
+    def received(frame: bytes | str) -> None:
+        assert isinstance(frame, bytes)
+        element = ForwardMsg.FromString(frame).delta.new_element
+        if element.WhichOneof("type") == "bidi_component":
+            drawn.append(element.bidi_component.id)
+
+    page.on("websocket", lambda socket: socket.on("framereceived", received))
+    when_ready(page, f"{address}/accuracy?run=reverse&lecture=attention&lecture_step=2")
+    see_question(page)
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+        see_question(page)
+    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 3 of")
+    page.wait_for_function(SETTLED)
+    order = [name for each in drawn for name in ("podium", "lecture-next") if each.endswith(f"-{name}")]
+    assert len(order) >= 4
+    assert order == ["podium", "lecture-next"] * (len(order) // 2)
+
+
+def test_a_press_that_was_told_in_vain_is_told_again_by_the_next(page: Page, address: str) -> None:
+    when_ready(page, f"{address}/layers?run=reverse&query=9&lecture=attention&lecture_step=10")
+    lost = "button => { const told = button.__presses; told.count = told.told = told.limit; told.begins = -Infinity; }"
+    page.locator(".st-key-lecture-next button").evaluate(lost)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 11 of")
 
 
 def test_the_presenters_window_follows_and_leads(page: Page, address: str) -> None:

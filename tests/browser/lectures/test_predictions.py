@@ -107,3 +107,19 @@ def test_one_may_look_without_a_prediction(page: Page, address: str) -> None:
     box.get_by_role("button", name="Show without predicting").click()
     expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=PATIENCE)
     expect(box.locator("textarea")).to_have_count(0)
+
+
+def test_a_question_that_goes_late_covers_no_answer_of_the_next(page: Page, address: str) -> None:
+    page.goto(f"{address}/accuracy?run=reverse&lecture=masks&lecture_step=1")
+    see_question(page)
+    page.get_by_role("button", name="Show without predicting").click()
+    words = page.locator(".st-key-lecture-words")
+    expect(words).to_be_visible()
+    gone = """host => {
+      const of = new host.__prediction.constructor(document.createElement('section'));
+      of.asked = { id: 'before' };
+      of.dispose();
+      return document.documentElement.dataset.predicted === host.dataset.question;
+    }"""
+    assert page.locator(".al-prediction").evaluate(gone)
+    expect(words).to_be_visible()

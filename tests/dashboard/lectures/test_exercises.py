@@ -20,7 +20,9 @@ from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.sample import sample
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
 from transformer.edits import parse_edit
+from transformer.masks import MASKS
 from transformer.masks.painted import Painted
+from transformer.mistakes import MISTAKES
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
@@ -96,20 +98,21 @@ def test_a_shipped_exercise_can_be_measured_where_it_begins_and_is_not_solved_th
 
 
 FIRST = "decoder.0.self_attention"
-HALF = np.tri(16, dtype=bool)
-HALF[4:, :4] = False  # from the fifth query on, the first four tokens are hidden
+MIDDLE = np.tri(16, dtype=bool)
+for hidden in (1, 2, 7, 8):
+    MIDDLE[hidden:, hidden - 1] = False  # from all later queries
 COPY = int("".join(str(int(query == key + 8 < 16)) for query in range(16) for key in range(16)), 2)
 SOLUTIONS: dict[str, dict[str, object]] = {
-    "reading-head": {"head": f"{FIRST}.3"},
+    "reading-head": {"head": f"{FIRST}.3", "input": "1 2 3 4 5 6 7 8"},
     "known-by-a-beginner": {"input": "7 7 7 7 7 7 7 7"},
-    "turning-point": {"step": 20, "input": "2 8 6 8 8 8 3 4"},
+    "turning-point": {"step": 20, "input": "3 8 8 3 3 8 8 3"},
     "swapped": {"edits": "swap:4,7"},
-    "half-known": {"mask": str(Painted.of(HALF))},
+    "half-known": {"mask": str(Painted.of(MIDDLE))},
     "unseen-break": {"edits": "only:decoder.0.cross_attention.1"},
-    "two-heads": {"edits": f"zero:{FIRST}.0~zero:{FIRST}.2"},
+    "two-heads": {"edits": f"zero:{FIRST}.0~zero:{FIRST}.2", "input": "8 8 8 8 8 8 8 8"},
     "copied-by-hand": {"edits": f"painted:{FIRST}.0:16x16x{COPY:064x}"},
-    "in-the-middle": {"turned": -60},
-    "no-trace": {"mistake": "scale-missing"},
+    "in-the-middle": {"turned": -60, "stretch": 3.0},
+    "no-trace": {"mistake": "scale-missing", "mistake_seed": 2},
 }
 TRAINED = {"one-head": (ModelConfig(n_layers=1, n_heads=1), 400), "cheat": (ModelConfig(mask="full"), 40)}
 """The model that solves an exercise, and the steps that it may take."""
@@ -124,6 +127,37 @@ def test_a_shipped_exercise_is_solved_by_what_its_hint_leads_to(name: str) -> No
     exercise = shelf.exercises().files[name]
     values = ViewValues(exercise.view.with_(**SOLUTIONS[name]))
     assert all(reached(goal, values).met for goal in exercise.goals)
+
+
+MASKED = [name for name in MASKS.names() if name not in ("painted", "padding")]
+WIDTHS = [f"{name}:{n}" for name in ("recent", "hide", "block", "prefix", "sliding-window") for n in range(1, 17)]
+
+
+def one_choice(exercise: Exercise) -> list[dict[str, object]]:
+    """What one click on the page, or one key that is held down, chooses: it takes no thought."""
+    heads, steps = [], []
+    if exercise.page in ("heads", "edits"):
+        found = ViewValues(exercise.view)
+        attentions = found.model.sample(found.question).attentions
+        heads = [f"{site}.{head}" for site, each in attentions.items() for head in range(len(each.pattern))]
+    if exercise.page in ("heads", "accuracy"):
+        steps = list(menu()[exercise.view.run].snapshots)
+    choices: dict[str, dict[str, list]] = {
+        "heads": {"head": heads, "step": steps},
+        "accuracy": {"step": steps},
+        "edits": {"edits": [f"zero:{head}" for head in heads]},
+        "masks": {"mask": MASKED + WIDTHS},
+        "context": {"turned": [*range(-180, 181, 5)], "stretch": [tenth / 10 for tenth in range(51)]},
+        "mistakes": {"mistake": [*MISTAKES.names()], "mistake_seed": [0, 1, 2]},
+    }
+    return [{field: value} for field, values in choices[exercise.page].items() for value in values]
+
+
+@pytest.mark.parametrize("exercise", shelf.exercises().files.values(), ids=lambda each: each.name)
+def test_no_shipped_exercise_is_solved_by_one_choice(exercise: Exercise) -> None:
+    views = [exercise.view.with_(**choice) for choice in one_choice(exercise)]
+    solved = [view for view in views if all(reached(goal, ViewValues(view)).met for goal in exercise.goals)]
+    assert solved == []
 
 
 @pytest.mark.nightly
@@ -249,7 +283,7 @@ def test_another_length_is_measured_under_the_edits() -> None:
 
 def test_a_shipped_exercise_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["exercise", "check", str(shelf.SHIPPED / "exercises" / "two-heads.md")]) == 0
-    assert capsys.readouterr().out.endswith("two-heads.md: it opens; goals that can be measured: 4.\n")
+    assert capsys.readouterr().out.endswith("two-heads.md: it opens; goals that can be measured: 5.\n")
 
 
 @pytest.mark.parametrize(

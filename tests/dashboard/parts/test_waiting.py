@@ -28,7 +28,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return draws
 
     monkeypatch.setattr(redrawing.st, "fragment", fragment)
-    ask = lambda number, token, version, every: told.append((version if token else None, every))  # noqa: E731
+
+    def ask(number: int, token: str | None, version: int, every: float, awaits: bool) -> None:
+        assert awaits  # a hand-out waits for whatever has an end
+        told.append((version if token else None, every))
+
     monkeypatch.setattr(redrawing, "ask_for_news", ask)
     monkeypatch.setattr(waiting.st, "caption", told.append)
     monkeypatch.setattr(waiting.clicks, "again", lambda: told.append("again"))

@@ -214,7 +214,8 @@ parts = {
     **({"Which two heads belong together?": unless_slow(twos)} if yard.waits else {}),
     "Where in the model do two inputs differ?": patches,
 }
-places = [place for _ in range(len(parts) // 2) for place in st.columns(2, gap="medium")]
+rows = (st.container(key=f"edits-row-{number}") for number in range(1, len(parts) // 2 + 1))
+places = [place for row in rows for place in row.columns(2, gap="medium")]
 places += [st.container()] * (len(parts) % 2)
 for (heading, part), place in zip(parts.items(), places, strict=True):
     with place:

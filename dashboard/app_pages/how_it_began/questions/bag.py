@@ -45,7 +45,7 @@ def answer(model: Model) -> str:
         if small:
             waiting.grown(list(small.values()), lambda: _grown(most, small))
         else:
-            _bars(most, {})
+            _bars(most, {}, ":material/hourglass_top: they are about to be trained …")
     with right:
         if small and all(each.done and not each.problem for each in small.values()):
             _said_first()

@@ -12,6 +12,7 @@ from dashboard.app_pages.look_inside.heads.table import find_the_one
 from dashboard.frame import other_models
 from dashboard.models import background
 from dashboard.models.model import Model
+from dashboard.parts import waiting
 from dashboard.parts.head_focus import of_head
 from dashboard.parts.heads import alignment_sentence, focused, grid, heads_of, working_sentence
 from dashboard.parts.prose import head_label, orientation, plain, show_code
@@ -140,9 +141,12 @@ def examples(
     together: bool,
 ) -> None:
     """A button for each kind of token and the head that reads it, on a word that shows it."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-examples"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="control-examples"):
         if not found:
-            st.markdown("No head prefers a kind of token." if kinds else "What the heads read is being measured.")
+            if kinds:
+                st.markdown("No head prefers a kind of token.")
+            else:
+                waiting.hourglass("What the heads read is being measured …")
             return
         st.markdown("Heads that read", width="content")
         for kind, other in found.items():

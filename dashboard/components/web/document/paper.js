@@ -9,6 +9,7 @@ import { Reader } from './reader.js';
 
 const PATIENCE = 15000; // ms in which all of a document is drawn
 const EMPTY = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=';
+const LEADS = '.part:has(> .heading, > .markdown strong)'; // words that say what comes below them
 const PRESSED = 'button:not(:has(canvas)), select, input[type=range], .takeaway, .modebar-container, .al-origin'; // what nobody presses on paper
 
 /**
@@ -38,6 +39,8 @@ export class Paper {
       const reader = new Reader(sheet, this.styles, { themed: sheet, fired: () => {}, within: `#sheet-${number + 1}` });
       reader.show({ ...document_, parts, question: '' });
       await drawn(sheet);
+      unroll(sheet);
+      await drawn(sheet); // what is scrolled no more draws itself anew
       bringTogether(sheet, document_.lecture?.look, sheet.querySelector('.lecture'));
       const kept = frozen(sheet);
       const place = element('p', { className: 'view', textContent: [kept.querySelector('.lecture .place')?.textContent, document_.link].filter(Boolean).join(' · ') });
@@ -90,14 +93,37 @@ async function drawn(host) {
   await pause();
 }
 
-/** Put what a step marks, with its caption, right below its words and the page's title. */
+/** What scrolls has nobody on paper to scroll it: what is too high is shown whole, what is too wide is drawn smaller. */
+function unroll(host) {
+  const rolls = (how) => ['auto', 'scroll'].includes(how);
+  for (const each of below(host)) {
+    const { overflowX, overflowY } = getComputedStyle(each);
+    const wide = rolls(overflowX) && each.clientWidth ? each.scrollWidth / each.clientWidth : 1;
+    if (wide > 1.01) each.style.zoom = 1 / wide;
+    if (rolls(overflowX) || rolls(overflowY)) Object.assign(each.style, { maxHeight: 'none', overflow: 'visible' });
+  }
+}
+
+/** Every HTML element below a node, those of shadow roots among them. */
+function* below(node) {
+  for (const each of node.children) {
+    if (!(each instanceof HTMLElement)) continue;
+    yield each;
+    if (each.shadowRoot) yield* below(each.shadowRoot);
+    yield* below(each);
+  }
+}
+
+/** Put what a step marks, with the words that lead to it and its caption, right below its words and the page's title. */
 function bringTogether(sheet, look, words) {
   const marked = look && sheet.querySelector(`.st-key-${CSS.escape(look)}`);
   const top = marked && [...sheet.children].find((each) => each.contains(marked));
   if (!top || !words) return;
   const title = [...sheet.children].find((each) => each.querySelector('h1'));
   const said = top.nextElementSibling;
-  if (title !== top) (title ?? words).after(top, ...(said?.querySelector(':scope > .caption') ? [said] : []));
+  const led = [];
+  for (let each = top.previousElementSibling; each?.matches(LEADS) && each !== title; each = each.previousElementSibling) led.unshift(each);
+  if (title !== top) (title ?? words).after(...led, top, ...(said?.querySelector(':scope > .caption') ? [said] : []));
 }
 
 /** A copy that needs no script: what was painted is in it, and what one would press is not. */

@@ -1,10 +1,10 @@
 // Brings an element of the page into sight, below the words of a lecture, which stay where they are.
 
-import { isSettled, page } from './streamlit_private.js';
+import { isMeasuring, isSettled, page } from './streamlit_private.js';
 
 const AIR = 12; // pixels around it
 const SETTLES = 4000; // milliseconds after which a page that was drawn has its heights
-const WAITS = 15000; // milliseconds within which it has come
+const WAITS = 15000; // milliseconds within which it has come, unless the page still trains or measures something
 const BAR = 3.5; // height of the bar of menus, in rem
 let present = null; // the one that is brought: a later one takes its place
 let watching = false;
@@ -22,6 +22,7 @@ export function bring(find, { growing = () => false } = {}) {
     if (wish !== present) return;
     const place = find();
     if (!place?.clientHeight || place.querySelector('[aria-busy=true]')) {
+      if (isMeasuring()) waits = performance.now() + WAITS;
       if (performance.now() < waits) setTimeout(look, 100);
       return;
     }

@@ -86,8 +86,10 @@ export const KINDS = {
   widget: 'button, label, input, a, [role=radiogroup], .stSlider, .stSelectbox, .stMultiSelect, .stProgress, .stSpinner',
   component: PLACE,
 };
-/** Does the page still measure something, and say so with an hourglass? Without it a hand-out may hold these words. */
-export const isMeasuring = () => [...document.querySelectorAll('[data-testid=stIconMaterial]')].some((each) => each.textContent.startsWith('hourglass'));
+/** Does the page still wait for something, or say so with an hourglass? Without it a hand-out may hold these words. */
+export const isMeasuring = () =>
+  main().querySelector('.al-news[data-awaits]') !== null ||
+  [...document.querySelectorAll('[data-testid=stIconMaterial]')].some((each) => each.textContent.startsWith('hourglass'));
 /** What stands in words without being one: icons by their names, links to headings, what is written for tests. */
 export const NO_WORDS = '[data-testid=stIconMaterial], [data-testid=stHeaderActionElements], [translate=no][role=img], .strut';
 /** The element of which a document is written. Without it that is all of the page. */

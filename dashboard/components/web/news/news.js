@@ -31,7 +31,8 @@ class News {
   }
 
   update(message, fire) {
-    const { token, version, every } = unpack(message.slice()).header;
+    const { token, version, every, awaits } = unpack(message.slice()).header;
+    this.host.toggleAttribute('data-awaits', awaits); // for who writes the page down (kit/streamlit_private.js)
     Object.assign(this, { fire, drawn: version, every: 1000 * every });
     if (token !== this.token) {
       this.leave();

@@ -138,6 +138,7 @@ class Prediction {
 
   dispose() {
     this.over.abort();
+    if (document.documentElement.dataset.predicted !== this.asked?.id) return; // the next question may be answered by now
     this.lift(false);
     document.dispatchEvent(new CustomEvent(SHOWN, { detail: { verdict: '', far: false } }));
   }

@@ -23,9 +23,11 @@ export default mounting('presses', (root) => {
 class Presses {
   constructor(host) {
     this.host = host;
+    host.__presses = this; // for tests
     this.since = Date.now(); // another place counts anew
     this.count = 0;
     this.told = 0; // how many of them Python has been told of
+    this.answered = 0; // how many it had answered when it drew this last
     this.limit = Infinity; // the count at which presses begin to be lost
     this.keys = [];
     this.begins = 0; // until when what was told last has not begun to be answered
@@ -41,7 +43,8 @@ class Presses {
     const { icon, label, letter, keys, help, disabled, primary, most, answered } = unpack(message.slice()).header;
     this.tell = tell;
     // A session that has begun anew has answered none of those that the one before was told.
-    this.limit = most === null ? Infinity : most + (answered?.since === this.since ? answered.count : this.told);
+    this.answered = answered?.since === this.since ? answered.count : this.told;
+    this.limit = most === null ? Infinity : most + this.answered;
     this.host.disabled = disabled;
     this.host.style.visibility = '';
     this.host.className = primary ? 'primary' : '';
@@ -64,7 +67,7 @@ class Presses {
   }
 
   press() {
-    if (this.count >= this.limit) return;
+    if (this.count >= this.limit) return this.remind();
     this.count += 1;
     if (this.waiting === undefined) this.hand(performance.now());
   }
@@ -81,6 +84,14 @@ class Presses {
     this.begins = now + BEGINS;
     this.told = this.count;
     this.tell('presses', { since: this.since, count: this.count });
+  }
+
+  /** What was told with a part of the page that is gone is answered, and not drawn: let all be drawn. */
+  remind() {
+    const now = performance.now();
+    if (this.told <= this.answered || isRerunning() || now < this.begins + PATIENCE) return;
+    this.begins = now + BEGINS;
+    this.tell('presses', { since: this.since, count: this.count, again: Date.now() });
   }
 
   dispose() {

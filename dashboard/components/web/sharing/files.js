@@ -4,8 +4,9 @@ import { handOut } from '../document/hand_out.js';
 import { isReady, isWhole, write } from '../document/write.js';
 import { root } from '../kit/root.js';
 
-const PATIENCE = 120_000; // ms for a page to stand still
-const MEASURES = 60_000; // ms for what it measures; then it is written as it stands
+const VIEW = 60_000; // ms that the present view may take for what it measures; then it is written as it stands
+const STEP = 600_000; // the same of each step of a lecture: a busy machine takes longer, and the file says the same
+const STANDS = 60_000; // ms after that in which it has to be drawn
 const LOOKS = 100; // ms between two looks at it
 const STILL = 400; // ms for which it has to stand still: what a page measures comes in parts, and its terms are found last
 const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
@@ -13,7 +14,7 @@ const [WIDTH, HEIGHT] = [1200, 900]; // of the page that is written, in pixels
 /** The present view with one's own `notes`, a text, and the `presenters`, if they are wanted. Returns {text, name}. */
 export async function viewFile(_, { notes, presenters }, say) {
   say('Writing …');
-  const document_ = { ...(await still((late) => (isWhole() || (late && isReady())) && write({ whole: true, notes: presenters }), Boolean)), notes };
+  const document_ = { ...(await still((late) => (isWhole() || (late && isReady())) && write({ whole: true, notes: presenters }), Boolean, VIEW)), notes };
   return { text: await handOut(await template(), document_.title, [document_]), name: stem(document_.title) };
 }
 
@@ -31,7 +32,7 @@ export async function lectureFile(given, { notes, presenters }, say) {
       say(`Writing step ${step} of ${given.steps.length} …`);
       const stands = (late) => page()?.isWhole() || (late && page()?.isReady());
       const now = (late) => stands(late) && page().write({ whole: true, notes: presenters });
-      documents.push(await still(now, (written) => written?.lecture?.at === step));
+      documents.push(await still(now, (written) => written?.lecture?.at === step, STEP));
       if (step < given.steps.length) button(frame.contentDocument, 'lecture-next').click();
     }
     documents[0].notes = notes;
@@ -55,24 +56,22 @@ async function template() {
 const stem = (title) => title.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 80) || 'hand-out';
 const pause = () => new Promise((resolve) => setTimeout(resolve, LOOKS));
 
-async function until(is) {
-  const end = performance.now() + PATIENCE;
-  while (!is()) {
-    if (performance.now() > end) throw new Error('the page did not come to rest');
+/**
+ * What `look` gives once it is `right` and has not changed for a while; it is told when it is late. Then what goes on
+ * changing, as a training does, is taken as it stands. Throws where nothing that is right stands even then.
+ */
+async function still(look, right, patience) {
+  let [text, since] = ['', 0];
+  const end = performance.now() + patience;
+  while (performance.now() < end + STANDS) {
+    const late = performance.now() > end;
+    const now = look(late);
+    if (now && right(now)) {
+      const said = JSON.stringify({ ...now, made: '' });
+      if (said !== text) [text, since] = [said, performance.now()];
+      if (late || performance.now() - since > STILL) return now;
+    }
     await pause();
   }
-}
-
-/** What `look` gives once it is `right` and has not changed for a while; it is told when it is late. */
-async function still(look, right) {
-  let [written, text, since] = [null, '', 0];
-  const late = performance.now() + MEASURES;
-  await until(() => {
-    const now = look(performance.now() > late);
-    if (!now || !right(now)) return false;
-    const said = JSON.stringify({ ...now, made: '' });
-    if (said !== text) [written, text, since] = [now, said, performance.now()];
-    return performance.now() - since > STILL;
-  });
-  return written;
+  throw new Error('the page did not come to rest');
 }
