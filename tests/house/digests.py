@@ -330,11 +330,21 @@ def _sheet(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
         yield f"series {series['name']} ({shape})", digest
 
 
+def _arcs(header: Mapping[str, Any], body: bytes) -> Iterator[tuple[str, str]]:
+    yield "question", texts(header["question"])
+    yield "answer", texts([each["text"] for each in header["said"]])
+    if looks := header.get("looks"):
+        yield "pattern", _read(body, "<f4", looks["pattern"], *looks["shape"])
+        for name in ("rows", "places"):
+            yield name, numbers(np.array(looks[name]))
+
+
 KINDS: dict[str, tuple[str, Callable[[Mapping[str, Any], bytes], Iterator[tuple[str, str]]]]] = {
     "patternSteps": ("film", _film),
     "panels": ("head grid", _grid),
     "squares": ("painter", _painter),
     "weights": ("glances", _glances),
+    "separator": ("arcs", _arcs),
     "says": ("passage", _passage),
     "series": ("sheet", _sheet),
 }

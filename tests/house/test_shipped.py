@@ -103,7 +103,7 @@ def test_its_card_says_what_it_shows(name):
         first, second = second[:4], second[4:]
     assert card["chance"] == 0.1
     assert min(second) >= 0.999
-    # Who is not told the length guesses its end in place of a digit, which no question of the greatest length has there.
+    # Who is not told the length guesses its end in place of a digit: no question of the greatest length has it there.
     least = 0.08 if run.config.task.min_length is None else 0.0
     assert all(least <= share < 0.12 for share in first)
     assert card["second_half"] >= 0.999
