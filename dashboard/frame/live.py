@@ -272,7 +272,8 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    taken = " The pages now show it." if own and _has_result(run, state) and not cut else ""
+    shown = own and _has_result(run, state) and not cut and session.chosen().name == run.name
+    taken = " The pages now show it." if shown else ""
     return f"{mark} **{name}**: {reason}.{taken}"
 
 

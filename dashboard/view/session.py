@@ -89,6 +89,11 @@ def _whole_query() -> dict[str, str]:
     return {**_query(), "step": str(chosen().step)}
 
 
+def query(**changes: object) -> dict[str, str]:
+    """This view with some changes, as a link to a page says it: `st.page_link(…, query_params=query(mask="full"))`."""
+    return {"run": chosen().name, **settings().with_(**changes).to_query()}
+
+
 def link(address: str) -> str:
     """This view on a page, as a link below the application's root."""
     return f"{address}?{urlencode(_whole_query())}"

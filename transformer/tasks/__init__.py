@@ -273,7 +273,7 @@ class Task(ABC):
         if wrong is not None:
             raise ValueError(f"“{wrong}” is not a symbol of this task: use {self.alphabet}")
         if not 1 <= len(characters) <= self.length:
-            raise ValueError(f"type 1 to {self.length} symbols ({self.alphabet}), not {len(characters)}")
+            raise ValueError(f"type 1 to {self.length} symbols, {self.alphabet}: these are {len(characters) or 'none'}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
 
     def typed(self, question: Question) -> str:

@@ -29,11 +29,11 @@ SEQUENCES = 512
 def draw(model: Model, sample: Sample, head: Head) -> None:
     """The four cards, two in a row; of a recurrent network the two that it has."""
     mask, line = _other_mask(model)
-    cards: list[tuple[str, str, Callable[[], None]]] = [
-        ("positions", "Waves tell first from last", _waves),
-        ("heads", "Click one to make it the large one", lambda: _heads(sample, head)),
-        ("masks", line, lambda: _mask(model, mask)),
-        ("accuracy", "Which tokens come out right", lambda: _accuracy(model)),
+    cards: list[tuple[str, str, Callable[[], None], dict[str, object]]] = [
+        ("positions", _own_positions(model), _waves, {"encoding": "sinusoidal"}),
+        ("heads", "Click one to make it the large one", lambda: _heads(sample, head), {}),
+        ("masks", line, lambda: _mask(model, mask), {"mask": str(mask)}),
+        ("accuracy", "Which tokens come out right", lambda: _accuracy(model), {}),
     ]
     shown = [each for each in cards if not (model.config.model.recurrent and PAGES[each[0]].transformer)]
     for pair in range(0, len(shown), 2):
@@ -42,12 +42,20 @@ def draw(model: Model, sample: Sample, head: Head) -> None:
                 _card(*card)
 
 
-def _card(address: str, line: str, picture: Callable[[], None]) -> None:
+def _card(address: str, line: str, picture: Callable[[], None], shows: dict[str, object]) -> None:
+    """A card that leads to a page, which `shows` what the picture does."""
     page = PAGES[address]
     with st.container(border=True, key=f"card-{address}", gap=None, height="stretch"):
-        st.page_link(page.script, label=f"**{page.title}** →")
+        st.page_link(page.script, label=f"**{page.title}** →", query_params=session.query(**shows))
         st.caption(line)
         picture()
+
+
+def _own_positions(model: Model) -> str:
+    """Whose waves are drawn: learned positions look like noise, others are no vectors."""
+    own = model.config.model
+    known = own.positions == "sinusoidal"
+    return "Waves tell first from last" if known else f"Sinusoidal waves. This model's: {own.encoding.title}"
 
 
 def _waves() -> None:
@@ -70,7 +78,7 @@ def _other_mask(model: Model) -> tuple[masks.Mask, str]:
     if own.name != "causal" or not model.task.lawful:
         return own, "What each token may see"
     place = min(HIDDEN, model.task.length)
-    return masks.parse(f"hide:{place}"), f"Token {place} is hidden: which answers fail?"
+    return masks.parse(f"hide:{place}"), f"Token {place} hidden: what fails?"
 
 
 def _mask(model: Model, mask: masks.Mask) -> None:

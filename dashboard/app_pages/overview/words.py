@@ -44,7 +44,7 @@ def lineage(config: RunConfig, step: int, *, trained: bool, right: int, of: int)
 
     Not `trained` is a model whose weights were written by hand.
     """
-    here = f"Of this answer {right} of {of} tokens are right."
+    here = f"Of this answer {right} of {counted(of, 'token')} {'is' if of == 1 else 'are'} right."
     if not trained:
         return f"Its weights were written by hand: it was never trained. {here}"
     if not step:

@@ -51,7 +51,7 @@ class Seed:
 
 SEEDS = (
     Seed(
-        "Causal mask instead",
+        "Causal mask",
         "reverse-aligned",
         "causal",
         2,
@@ -60,7 +60,7 @@ SEEDS = (
         "be right.",
     ),
     Seed(
-        "Window of 2 instead",
+        "Window of 2",
         "reverse-aligned",
         "sliding-window:2",
         3,
@@ -82,10 +82,10 @@ SEEDS = (
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
     view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
-    columns[0].markdown("Try")
+    columns[0].markdown("Or open")
     for seed, column in zip(SEEDS, columns[1:], strict=False):
         column.button(
-            seed.name,
+            f"{seed.name} ({seed.run})",
             key=f"seed-{seed.mask}",
             on_click=_begin,
             args=(seed,),

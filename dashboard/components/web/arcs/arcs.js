@@ -21,9 +21,10 @@ class Arcs extends Canvases {
     this.draft = null; // what is being typed, as long as it is not answered
     this.host.addEventListener('pointermove', (event) => this.hover(this.under(event)));
     this.host.addEventListener('pointerleave', () => this.hover(null));
+    this.host.addEventListener('click', (event) => event.target !== this.field && this.hover(this.under(event))); // a tap
     this.host.addEventListener('keydown', (event) => this.key(event));
     this.field.addEventListener('input', () => this.typed());
-    this.field.addEventListener('focus', () => this.field.select());
+    this.field.addEventListener('focus', () => setTimeout(() => this.field.select())); // once a tap has set its caret
     for (const each of ['focus', 'blur', 'keyup', 'click']) this.field.addEventListener(each, () => this.caret());
     this.field.addEventListener('blur', () => this.left());
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
@@ -41,11 +42,11 @@ class Arcs extends Canvases {
       return;
     }
     this.draft = null;
-    this.take(data, !before || answer(before) !== answer(data));
+    this.accept(data, !before || answer(before) !== answer(data));
   }
 
   /** Draw other data; a new answer is written one token after another. */
-  take(data, anew) {
+  accept(data, anew) {
     this.data = data;
     this.waiting = null;
     this.state.pale = false;
@@ -172,7 +173,8 @@ class Arcs extends Canvases {
     const { symbols, longest, hint } = this.data.typing;
     const letters = [...this.field.value.toLowerCase()].filter((letter) => !/[\s,]/.test(letter));
     const kept = letters.filter((letter) => symbols.includes(letter)).slice(0, longest);
-    this.refused = kept.length < letters.length ? hint : '';
+    const strange = letters.find((letter) => !symbols.includes(letter));
+    this.refused = strange ? `“${strange}” is no symbol here. ${hint}` : kept.length < letters.length ? hint : '';
     if (this.field.value !== kept.join('')) this.field.value = kept.join('');
     clearTimeout(this.asking);
     this.draft = kept.join(' ');
@@ -192,7 +194,7 @@ class Arcs extends Canvases {
     const known = this.waiting ?? decode(this.message);
     if (known.question.join(' ') === this.draft) {
       this.draft = null;
-      this.take(known, true);
+      this.accept(known, true);
     } else this.fire('question', this.draft);
   }
 
@@ -201,7 +203,7 @@ class Arcs extends Canvases {
     this.refused = '';
     if (this.draft !== '') return this.redraw();
     this.draft = null;
-    this.take(this.waiting ?? decode(this.message), false);
+    this.accept(this.waiting ?? decode(this.message), false);
   }
 
   caret() {

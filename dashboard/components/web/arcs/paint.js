@@ -61,7 +61,7 @@ function labels(context, data, layout, theme, ratio, state) {
   const y = said.y + said.size + 0.6 * layout.label;
   if (!wrong.length) context.fillText('The answer that it writes', said.x, y);
   context.textAlign = 'center';
-  for (const [{ truth }, box] of wrong) context.fillText(box.size > 44 * ratio ? `is ${truth}` : truth, box.x + box.size / 2, y);
+  for (const [{ truth }, box] of wrong) context.fillText(box.size > 56 * ratio ? `must be ${truth}` : truth, box.x + box.size / 2, y);
   context.textAlign = 'left';
 }
 

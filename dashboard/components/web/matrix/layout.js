@@ -18,7 +18,7 @@ export function layOut({ panels, size }, width, ratio, measure) {
   const room = labelRoom(panels, measure);
   const slot = (gutter) => Math.max(SMALLEST, Math.min(size, (width - 2 * MARGIN - gutter - (across - 1) * gap) / across));
   const cell = (panel, side) => side / Math.max(panel.rows, panel.columns);
-  const labelled = panels.every((panel) => cell(panel, slot(room.queries)) >= LABELLED_CELL);
+  const labelled = size >= 60 && panels.every((panel) => cell(panel, slot(room.queries)) >= LABELLED_CELL);
   const gutter = labelled ? room : { queries: 0, keys: 0 };
   const side = slot(gutter.queries);
 

@@ -112,7 +112,7 @@ def none_to_know(world: World, kind: str, begins: str, upto: str | None, most: s
     assert (counts(world)[1], begins) == (0, "reads")
 
 
-HERE = r"Of this answer (?P<right>\d+) of (?P<of>\d+) tokens are right\."
+HERE = r"Of this answer (?P<right>\d+) of (?P<of>\d+) tokens? (?:is|are) right\."
 
 
 def judge_answer(world: World, right: str, of: str) -> None:
