@@ -554,6 +554,7 @@ def _place(message: ForwardMsg) -> tuple[int, ...]:
     f"{REQUESTS}:RerunData.fragment_id_queue",
     f"{REQUESTS}:RerunData.page_script_hash",
     f"{REQUESTS}:RerunData.page_name",
+    f"{REQUESTS}:RerunData.query_string",
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
     f"{RUNNING}:ScriptRunContext.page_script_hash",
     without="a page may stay empty until the next click, where a live view asks while one goes to it",
@@ -588,12 +589,20 @@ def _here(find: Callable[..., ScriptRequest | None], requests: ScriptRequests) -
 
 
 def _there(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData) -> bool:
-    """Ask; what waits for its turn already and is about the whole page says which page, not a fragment's request."""
-    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+    """Ask; what waits for its turn already and is about the whole page says which page, not a fragment's request.
 
-    waiting = requests._rerun_data
-    of_fragments = asked.fragment_id or asked.fragment_id_queue
-    if of_fragments and requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue:
+    Nor does a page say it that asks to be drawn anew while the reader's Back, or another page, waits.
+    """
+    from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    waiting, context = requests._rerun_data, get_script_run_ctx(suppress_warning=True)
+    waits = requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue
+    if waits and context is not None and asked.page_script_hash == context.page_script_hash:  # st.rerun of this page
+        asked = replace(asked, query_string=waiting.query_string)
+    elif not (asked.fragment_id or asked.fragment_id_queue):
+        return ask(requests, asked)
+    if waits:
         asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
     return ask(requests, asked)
 

@@ -355,7 +355,7 @@ def test_of_clicks_only_one_that_waits_is_handed_on_and_none_that_is_being_answe
 def page_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     put_back(monkeypatch, ScriptRequests, "on_scriptrunner_ready", "on_scriptrunner_yield", "_request_rerun_locked")
     streamlit_private.keep_the_page_when_a_fragment_is_asked_for()
-    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: SimpleNamespace(page_script_hash="new"))
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: SimpleNamespace(page_script_hash="new"))
 
 
 def page_of(request: ScriptRequest | None) -> str:
@@ -391,8 +391,22 @@ def test_a_request_for_everything_goes_to_the_page_that_it_names() -> None:
 
 
 @pytest.mark.usefixtures("page_kept")
+def test_a_page_that_asks_to_be_drawn_anew_does_not_undo_a_back_that_waits() -> None:
+    """As every page does a moment after its first look; what goes to yet another page goes there."""
+    requests = ScriptRequests()
+    assert requests.request_rerun(RerunData(page_script_hash="before", page_name="before", query_string="run=a"))
+    assert requests.request_rerun(RerunData(page_script_hash="new", query_string="run=b"))
+    taken = requests.on_scriptrunner_yield()
+    assert page_of(taken) == "before"
+    assert (taken.rerun_data.page_name, taken.rerun_data.query_string) == ("before", "run=a")
+    assert requests.request_rerun(RerunData(page_script_hash="before"))
+    assert requests.request_rerun(RerunData(page_script_hash="another"))
+    assert page_of(requests.on_scriptrunner_yield()) == "another"
+
+
+@pytest.mark.usefixtures("page_kept")
 def test_a_script_that_has_no_page_yet_asks_and_is_stopped_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda: None)
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: None)
     requests = ScriptRequests()
     assert requests.on_scriptrunner_yield() is None
     assert requests.request_rerun(RerunData(page_script_hash="old", fragment_id="timer", is_fragment_scoped_rerun=True))
