@@ -24,7 +24,9 @@ class Arcs extends Canvases {
     this.host.addEventListener('click', (event) => event.target !== this.field && this.hover(this.under(event))); // a tap
     this.host.addEventListener('keydown', (event) => this.key(event));
     this.field.addEventListener('input', () => this.typed());
-    this.field.addEventListener('focus', () => setTimeout(() => this.field.select())); // once a tap has set its caret
+    // What is typed first takes the place of all: a click or a tap would set a caret in it.
+    this.field.addEventListener('focus', () => this.field.select());
+    this.field.addEventListener('click', () => this.draft === null && this.field.select());
     for (const each of ['focus', 'blur', 'keyup', 'click']) this.field.addEventListener(each, () => this.caret());
     this.field.addEventListener('blur', () => this.left());
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
