@@ -597,13 +597,18 @@ def _there(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData)
     from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
     waiting, context = requests._rerun_data, get_script_run_ctx(suppress_warning=True)
-    waits = requests._state is ScriptRequestType.RERUN and not waiting.fragment_id_queue
-    if waits and context is not None and asked.page_script_hash == context.page_script_hash:  # st.rerun of this page
-        asked = replace(asked, query_string=waiting.query_string)
-    elif not (asked.fragment_id or asked.fragment_id_queue):
+    if requests._state is not ScriptRequestType.RERUN or waiting.fragment_id_queue:
         return ask(requests, asked)
-    if waits:
+    here = None if context is None else context.page_script_hash
+    if asked.fragment_id or asked.fragment_id_queue:
         asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
+    elif here is not None and asked.page_script_hash == here != waiting.page_script_hash:  # st.rerun of this page
+        asked = replace(
+            asked,
+            page_script_hash=waiting.page_script_hash,
+            page_name=waiting.page_name,
+            query_string=waiting.query_string,
+        )
     return ask(requests, asked)
 
 

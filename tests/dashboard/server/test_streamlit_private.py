@@ -399,6 +399,10 @@ def test_a_page_that_asks_to_be_drawn_anew_does_not_undo_a_back_that_waits() -> 
     taken = requests.on_scriptrunner_yield()
     assert page_of(taken) == "before"
     assert (taken.rerun_data.page_name, taken.rerun_data.query_string) == ("before", "run=a")
+    assert requests.request_rerun(RerunData(page_script_hash="new", query_string="run=old"))  # of the browser
+    assert requests.request_rerun(RerunData(page_script_hash="new", query_string="run=written"))
+    taken = requests.on_scriptrunner_yield()
+    assert (page_of(taken), taken.rerun_data.query_string) == ("new", "run=written")
     assert requests.request_rerun(RerunData(page_script_hash="before"))
     assert requests.request_rerun(RerunData(page_script_hash="another"))
     assert page_of(requests.on_scriptrunner_yield()) == "another"
