@@ -599,10 +599,10 @@ def _there(ask: Callable[..., bool], requests: ScriptRequests, asked: RerunData)
     waiting, context = requests._rerun_data, get_script_run_ctx(suppress_warning=True)
     if requests._state is not ScriptRequestType.RERUN or waiting.fragment_id_queue:
         return ask(requests, asked)
-    here = None if context is None else context.page_script_hash
+    here, there = None if context is None else context.page_script_hash, waiting.page_script_hash
     if asked.fragment_id or asked.fragment_id_queue:
         asked = replace(asked, page_script_hash=waiting.page_script_hash, page_name=waiting.page_name)
-    elif here is not None and asked.page_script_hash == here != waiting.page_script_hash:  # st.rerun of this page
+    elif there and asked.page_script_hash == here != there:  # st.rerun of this page
         asked = replace(
             asked,
             page_script_hash=waiting.page_script_hash,
