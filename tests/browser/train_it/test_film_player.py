@@ -148,7 +148,7 @@ def test_hands_keys_and_pointing_read_its_numbers_a_step_is_used_everywhere_and_
     film(page).get_by_role("button", name="Use step 0 on every page").click()
     expect(page).to_have_url(query(step="0"))
     go_to(page, "Overview")
-    expect(title(page)).to_contain_text("? Not yet: ")
+    expect(title(page)).to_contain_text("It has not learned it yet: ")
 
 
 def check_alone(own: Page, address: str, headline: str, scheme: str) -> None:
