@@ -89,7 +89,7 @@ def test_the_page_says_what_the_model_says_under_a_painted_mask(run: str) -> Non
     assert any(caption.value.startswith(f"{flips} of 8 prediction") for caption in app.caption)
     marked = [each for each in figures(app)["probabilities"]["data"] if each["name"] == "the prediction flips"]
     assert [list(array(each["x"])) for each in marked] == ([list(np.flatnonzero(said[0] != said[1]))] if flips else [])
-    (strip,) = (html.proto.body for html in app.get("html") if "after" in html.proto.body)
+    (strip,) = (html.proto.body for html in app.get("html") if '"after: ' in html.proto.body)
     assert strip.count(", flipped") == flips
 
 
