@@ -69,8 +69,8 @@ if head is not None:
     with said_place:
         with head_focus.of_head("sentence"):
             st.markdown(f"**{working_sentence(model, head, model.survey())}**")
-        averaged = "That is the mean over many questions of the greatest length. " if task.lawful else ""
-        st.caption(f"{averaged}{stands_for}{orientation(head)}")
+        mean = " The share is a mean over many questions of the greatest length." if task.lawful else ""
+        st.caption(f"{stands_for}{orientation(head)}{mean}")
     with cards_place:
         cards.draw(model, model.sample(question), head)
 else:

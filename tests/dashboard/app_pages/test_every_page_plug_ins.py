@@ -55,7 +55,7 @@ ANOTHERS = re.compile(
 
 OF_OTHER_MODELS = re.compile(
     r"\(\?[<.]|positions: |Trains it with learned positions, and without|Variants of what the training panel describes"
-    r"|learned positions or none$|attention-lab sweep "
+    r"|learned positions or none$|attention-lab sweep |Sinusoidal waves\. This model's: |run=mine&encoding=sinusoidal$"
 )
 """How patterns of the glossary begin, and sentences about models that could be trained."""
 

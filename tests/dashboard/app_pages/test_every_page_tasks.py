@@ -43,7 +43,7 @@ ANOTHERS = re.compile(
 )
 """Words of tasks that a page may not know; and what stands where a number should."""
 OWN_WORDS = {
-    "overview": f"It {VERB}",
+    "overview": "zibble",
     "machine": "symbols, 0 to 9 and a to b.",
     "accuracy": f"{LAW[0].upper()}{LAW[1:]}.",
     "masks": f"the {PARTS[-1]} stands at",
@@ -84,6 +84,7 @@ def renamed(
     monkeypatch.setattr("dashboard.models.menu.ROOT", trained(request.param))
     monkeypatch.setattr(kind, "law", LAW)
     monkeypatch.setattr(kind, "verb", VERB)
+    monkeypatch.setattr(kind, "aim", "zibble them")
     monkeypatch.setattr(kind, "parts", PARTS[-len(kind.parts) :])
     monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
     return kind
