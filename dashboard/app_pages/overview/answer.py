@@ -86,7 +86,8 @@ def _spoken(said: Said) -> str:
 def _own(model: Model) -> Typing:
     """What may be typed in place of the question."""
     task = model.task
-    hint = f"Type 1 to {task.length} symbols, {task.alphabet}."
+    many = "1 symbol" if task.length == 1 else f"1 to {task.length} symbols"
+    hint = f"Type {many}, {task.alphabet}."
     return Typing("".join(task.vocabulary[: task.symbols]), min(task.length, MOST_TOKENS), hint)
 
 
