@@ -81,14 +81,14 @@ def _broken_law(norm: Norm) -> str:
     x = scales * ((torch.arange(24, dtype=torch.float64) ** 1.5).view(3, 2, 4).sin() + 0.3)
     gain = {"each": x[1, 0] - 2, "one": x[1, 0, :1], "none": None}[norm.gains]
     shift = x[2, 0] + 1 if norm.shifts else None
-    size = _tried(norm, "size", x)
+    size = _ask(norm, "size", x)
     if size.shape != (3, 2, 1):
         return (
             f"its `size` has the shape {[*size.shape]} for vectors of the shape [3, 2, 4], and must have [3, 2, 1]: "
             "one number a vector, taken over the last axis, which is kept (dim=-1, keepdim=True)"
         )
     for method, rest in (("size", ()), ("centred", ()), ("forward", (gain, shift, EPSILON))):
-        alone, among = (_tried(norm, method, vectors, *rest) for vectors in (x[1:2, 1:], x))
+        alone, among = (_ask(norm, method, vectors, *rest) for vectors in (x[1:2, 1:], x))
         if not _is_near(alone, among[1:2, 1:]):
             return (
                 f"its `{method}` of a token alone is not that of the same token among others: it must be taken over "
@@ -96,7 +96,7 @@ def _broken_law(norm: Norm) -> str:
             )
     divided = norm.centred(x) / (size.square() + EPSILON).sqrt()
     wanted = (divided if gain is None else gain * divided) + (0 if shift is None else shift)
-    if not _is_near(_tried(norm, "forward", x, gain, shift, EPSILON), wanted):
+    if not _is_near(_ask(norm, "forward", x, gain, shift, EPSILON), wanted):
         return (
             "its `forward` is not gain · centred(x) / √(size(x)² + ε) + shift, with the `centres`, `gains`, `shifts` "
             "and `size` that it says"
@@ -104,7 +104,7 @@ def _broken_law(norm: Norm) -> str:
     return ""
 
 
-def _tried(norm: Norm, method: str, x: Tensor, *rest: Any) -> Tensor:
+def _ask(norm: Norm, method: str, x: Tensor, *rest: Any) -> Tensor:
     """What a method of a norm makes of vectors. Raises PlugInError where it fails, or makes no tensor."""
     learned = "".join(
         f"; `{name}` is {'None' if weights is None else counted(weights.numel(), 'number')}, as it says"

@@ -27,7 +27,7 @@ def text_field(default: str = "", *, longest: int = 200, passage: bool = False, 
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def allowed(field: dataclasses.Field[Any]) -> str:
+def words_of_limits(field: dataclasses.Field[Any]) -> str:
     """What a field may be in a link, in words: "a whole number from 1 to 32"."""
     kind, known = str(field.type), field.metadata
     if kind == "bool":

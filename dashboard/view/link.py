@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dashboard.view.fields import allowed, in_link, read
+from dashboard.view.fields import in_link, read, words_of_limits
 from dashboard.view.pages import PAGES, SCRIPTS
 from dashboard.view.settings import Settings
 from transformer.foundation.foreign import shortened
@@ -109,5 +109,5 @@ def fault_of(name: str, text: str) -> str:
     try:
         read(FIELDS[name], text)
     except ValueError:
-        return f"{name}=“{shortened(text, QUOTED)}” cannot be used: it must be {allowed(FIELDS[name])}"
+        return f"{name}=“{shortened(text, QUOTED)}” cannot be used: it must be {words_of_limits(FIELDS[name])}"
     return ""

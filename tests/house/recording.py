@@ -427,7 +427,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
 """What is recorded: the names in each section, and what makes the record of a name."""
 
 
-def recorded(file: Path = FILE) -> dict[str, dict[str, Any]]:
+def read_recordings(file: Path = FILE) -> dict[str, dict[str, Any]]:
     """What the file says, by section and name."""
     found: dict[str, dict[str, Any]] = json.loads(lzma.decompress(file.read_bytes()))
     return found
@@ -468,7 +468,7 @@ def _is_close(one: str, other: str) -> bool:
     return abs(a - b) <= room or max(abs(a), abs(b)) < ROUNDING
 
 
-def named(asked: Sequence[str]) -> dict[str, list[str]]:
+def sections_of(asked: Sequence[str]) -> dict[str, list[str]]:
     """The names of the records that are asked for, by section; all where nothing is. Raises ValueError for no record.
 
     A page asks for its links and downloads.
@@ -489,8 +489,8 @@ def named(asked: Sequence[str]) -> dict[str, list[str]]:
 def main(write: bool, asked: Sequence[str] = (), file: Path = FILE) -> int:
     """Record all, or what is asked for; say what differs from what was recorded, and write it where that is wanted."""
     torch.set_num_threads(1)
-    before = recorded(file) if file.is_file() else {}
-    wanted, changed = named(asked), 0
+    before = read_recordings(file) if file.is_file() else {}
+    wanted, changed = sections_of(asked), 0
     found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     with settled():
         for section, (names, make) in SECTIONS.items():
@@ -516,7 +516,7 @@ if __name__ == "__main__":
     options.add_argument("asked", nargs="*", metavar="NAME", help="a page, link, setting or section; nothing is all")
     given = options.parse_args()
     try:
-        named(given.asked)
+        sections_of(given.asked)
     except ValueError as error:
         options.error(str(error))
     sys.exit(main(given.write, given.asked))

@@ -15,7 +15,18 @@ import streamlit as st
 
 from dashboard.view.pages import PAGES
 from tests.house.digests import cut
-from tests.house.recording import LINKS, ROOT, SECTIONS, SHIPPED, TRAINING, difference, main, named, recorded, settled
+from tests.house.recording import (
+    LINKS,
+    ROOT,
+    SECTIONS,
+    SHIPPED,
+    TRAINING,
+    difference,
+    main,
+    named,
+    read_recordings,
+    settled,
+)
 
 MARKS = {
     "links": (pytest.mark.nightly, pytest.mark.numerical),
@@ -44,7 +55,7 @@ def _settled() -> Iterator[None]:
 @pytest.mark.daily(9)
 @pytest.mark.parametrize(("section", "name"), NAMED)
 def test_it_is_as_it_was_recorded(section: str, name: str) -> None:
-    lines = difference(recorded()[section][name], SECTIONS[section][1](name))
+    lines = difference(read_recordings()[section][name], SECTIONS[section][1](name))
     if lines:
         pytest.fail("\n".join([f"{section}: {name}", *lines]), pytrace=False)
 
@@ -69,14 +80,14 @@ def test_words_are_compared_exactly_and_numbers_to_the_last_digit(before: str, n
 
 
 def test_of_a_training_on_the_spot_no_number_is_recorded_and_of_all_else_some_are() -> None:
-    links = {name: "".join(found["page"] + found["sidebar"]) for name, found in recorded()["links"].items()}
+    links = {name: "".join(found["page"] + found["sidebar"]) for name, found in read_recordings()["links"].items()}
     without = {name for name, text in links.items() if "#" in text and not re.search(r"\d", text)}
     assert without == {link for link in LINKS if link.startswith(TRAINING)}
 
 
 def test_nothing_is_recorded_that_is_not_compared() -> None:
     assert {section: set(names) for section, (names, _) in SECTIONS.items()} == {
-        section: set(found) for section, found in recorded().items()
+        section: set(found) for section, found in read_recordings().items()
     }
 
 
@@ -91,13 +102,13 @@ def test_the_links_show_every_page_and_every_run() -> None:
 
 def test_what_is_asked_for_is_recorded_and_all_else_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two records say something else, of which one is asked for; one of a setting that is gone goes."""
-    file, now = tmp_path / "recorded.json.xz", recorded()
+    file, now = tmp_path / "recorded.json.xz", read_recordings()
     before = {**now, "parameters": {**now["parameters"], "seed": "old", "symbols": "old", "gone": "old"}}
     file.write_bytes(lzma.compress(json.dumps(before).encode()))
     assert main(False, ["seed"], file) == 1
-    assert recorded(file) == before
+    assert read_recordings(file) == before
     assert main(True, ["seed"], file) == 0
-    assert recorded(file) == {**now, "parameters": {**now["parameters"], "symbols": "old"}}
+    assert read_recordings(file) == {**now, "parameters": {**now["parameters"], "symbols": "old"}}
     assert main(False, ["seed"], file) == 0
     printed = capsys.readouterr().out
     assert printed.count("parameters: seed") == 2

@@ -38,7 +38,7 @@ def draw(model: Model, question: Question, said: Sequence[Said], head: Head | No
         tuple(names[symbol] for symbol in shown),
         said,
         key="overview-tokens",
-        alt=f"in: {', '.join(names[symbol] for symbol in shown)}. out: {', '.join(_spoken(each) for each in said)}.",
+        alt=f"in: {', '.join(names[symbol] for symbol in shown)}. out: {', '.join(map(_verdict_in_words, said))}.",
         hint=hint,
         separator=names[task.separator] if separated else "",
         looks=looks,
@@ -77,7 +77,7 @@ def _asked(model: Model) -> None:
     session.update(input=in_link(model.task, typed))
 
 
-def _spoken(said: Said) -> str:
+def _verdict_in_words(said: Said) -> str:
     if said.verdict == "open":
         return f"{said.text}, which cannot be known"
     return f"{said.text} {said.verdict}" + f", it is {said.truth}" * (said.verdict == "wrong")

@@ -58,10 +58,15 @@ def _own_positions(model: Model) -> str:
     return "Waves tell first from last" if known else f"Sinusoidal waves. This model's: {own.encoding.title}"
 
 
-def _waves() -> None:
+def sinusoids() -> np.ndarray:
+    """The sinusoidal encoding of WAVES, float64 [position, dimension]; without PyTorch, which is not yet here."""
     positions, width = WAVES
     angle = np.arange(positions)[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
-    waves = np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(positions, width)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(positions, width)
+
+
+def _waves() -> None:
+    positions, waves = WAVES[0], sinusoids()
     alt = f"The sinusoidal encoding of {positions} positions: fast waves on the left, slow ones on the right."
     st.html(coloured(pictures.cells, waves, -1.0, 1.0, alt))
 

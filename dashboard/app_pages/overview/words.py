@@ -58,14 +58,20 @@ def _kind(config: RunConfig) -> str:
 
 
 def _symbols(task: Task) -> str:
-    """ "eight digits", "up to eight digits": what it reads."""
-    most = _counted(task.lengths[-1], task)
-    return most if len(task.lengths) == 1 else f"up to {most}"
+    """ "eight digits", "up to eight digits", "two to eight digits": what it reads."""
+    least, most = task.lengths[0], _counted(task.lengths[-1], task)
+    if len(task.lengths) == 1:
+        return most
+    return f"up to {most}" if least == 1 else f"{_number(least)} to {most}"
 
 
 def _counted(length: int, task: Task) -> str:
     noun = "digit" if task.symbols <= 10 else "symbol"
-    return f"{NUMBERS[length] if length < len(NUMBERS) else length} {noun}{'' if length == 1 else 's'}"
+    return f"{_number(length)} {noun}{'' if length == 1 else 's'}"
+
+
+def _number(count: int) -> str:
+    return NUMBERS[count] if count < len(NUMBERS) else str(count)
 
 
 def _aim(task: Task) -> str:

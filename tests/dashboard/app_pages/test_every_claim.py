@@ -138,7 +138,7 @@ def heard() -> Iterator[list[Claim]]:
     marked.listeners.remove(found.append)
 
 
-def opened(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:
+def open_views(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:
     """A page in each of its views, and what its claims say there."""
     for view in VIEWS.get(page, [{}]):
         named = {name: value.format(stack=world.stack) for name, value in view.items()}
@@ -162,7 +162,7 @@ def false_of(world: World, heard: list[Claim], pages: Iterable[str], *, every_wo
     """
     found = []
     for page in pages:
-        for here, said, app in opened(world, page, heard):
+        for here, said, app in open_views(world, page, heard):
             known, titles = {each.sentence for each in said}, {shown(each.value) for each in app.title}
             found += [f"{page}: the title is no claim: {title!r}" for title in titles - known]
             texts = sentences(app) if every_word else set()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.overview import words
+from dashboard.app_pages.overview import cards, words
 from dashboard.components.arcs import Arcs, Looks, Said
 from dashboard.components.payload import unpack
 from dashboard.theme import LIGHT
@@ -19,6 +19,7 @@ from tests.kit.pages import PI, RUNS, answer, counted, link, network, open_page
 from transformer import observe
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
+from transformer.positions.sinusoidal import sinusoids
 
 
 def arcs(app: AppTest) -> tuple[dict, np.ndarray]:
@@ -111,10 +112,16 @@ def test_the_bars_on_the_cards_are_the_accuracies_under_the_masks_that_stand_bes
         assert (np.abs(found - expected) <= 4 * np.sqrt(expected * (1 - expected) * (1 / n + 1 / 4096)) + 0.006).all()
 
 
+def test_the_waves_on_the_card_are_the_sinusoidal_encoding() -> None:
+    positions, width = cards.WAVES
+    np.testing.assert_allclose(cards.sinusoids(), sinusoids(torch.arange(positions), width).numpy(), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("task", "title"),
     [
         (TaskConfig(min_length=1), "This transformer reads up to eight digits and writes them backwards."),
+        (TaskConfig(min_length=4), "This transformer reads four to eight digits and writes them backwards."),
         (TaskConfig(task="copy", length=1), "This transformer reads one digit and writes it again."),
         (
             TaskConfig(task="sort", symbols=11, length=13),

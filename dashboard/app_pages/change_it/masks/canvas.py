@@ -33,8 +33,6 @@ TO_TRY, TO_TRY_OF_A_TEXT = "sliding-window:2", "recent:4"
 """The mask that is offered as long as the model has its own."""
 MOST_NAMED = 8
 """Queries that see nothing which are named; of more, their number is said."""
-WIDTHS = (1.0, 1.25)
-"""Of the mask and of what it costs."""
 
 
 def pick_mask(model: Model) -> tuple[Mask, DeltaGenerator]:

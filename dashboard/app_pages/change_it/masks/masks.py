@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.change_it.masks import retraining, text
 from dashboard.app_pages.change_it.masks.answers import said
-from dashboard.app_pages.change_it.masks.canvas import WIDTHS, canvas, offer, pick_mask
+from dashboard.app_pages.change_it.masks.canvas import canvas, offer, pick_mask
 from dashboard.app_pages.change_it.masks.ways import chosen_target, ways
 from dashboard.components.plot import coloured, plot
 from dashboard.figures import patterns
@@ -21,6 +21,8 @@ from transformer.foundation.claims import claim
 
 HEIGHT, FINE, MORE = 270, 32, 60
 """Pixels of a head's pictures; where they have more cells than this on a side, so many more."""
+WIDTHS = (1.0, 1.25)
+"""Of the mask and of what it costs."""
 CAUSE = 130
 """Pixels by which the mask is larger than these."""
 

@@ -64,7 +64,7 @@ def _number(value: Any, digits: int | None = None) -> float | int | None:
     return None if not good else value if digits is None else round(value, digits)
 
 
-def _when(created: float) -> datetime | None:
+def _moment(created: float) -> datetime | None:
     try:
         return datetime.fromtimestamp(created)
     except (ValueError, OverflowError, OSError):
@@ -117,7 +117,7 @@ COLUMNS = {
     "status": Column("Status", lambda each: each.run.state.status, searched=True),
     NEWEST: Column(
         "Created",
-        lambda each: _when(each.run.created),
+        lambda each: _moment(each.run.created),
         draw=st.column_config.DatetimeColumn,
         options={"format": "YYYY-MM-DD HH:mm", "width": 150},
     ),

@@ -32,7 +32,7 @@ def counts(world: World) -> tuple[int, int, bool]:
 
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-SYMBOLS = r"(?P<upto>up to )?(?P<most>\w+) (?P<noun>digits?|symbols?)"
+SYMBOLS = r"(?P<upto>up to |\w+ to )?(?P<most>\w+) (?P<noun>digits?|symbols?)"
 WHO = rf"This (?P<kind>transformer|recurrent network) (?P<begins>reads|is to read) {SYMBOLS}"
 FAR = r"(?P<far>, as far as its mask lets it see)?"
 COUNTS = r"(?P<right>\d+) of (?P<of>\d+) right"
@@ -44,7 +44,8 @@ def judge_symbols(world: World, kind: str, upto: str | None, most: str, noun: st
     lengths, symbols = world.task.lengths, world.task.symbols
     assert kind == ("recurrent network" if world.sizes.architecture == "gru" else "transformer")
     assert (NUMBERS.index(most) if most in NUMBERS else int(most)) == max(lengths)
-    assert (upto is None) == (min(lengths) == max(lengths))
+    words = [NUMBERS[min(lengths)] if min(lengths) < len(NUMBERS) else str(min(lengths)), "to "]
+    assert upto == (None if min(lengths) == max(lengths) else "up to " if min(lengths) == 1 else " ".join(words))
     assert noun == ("digit" if symbols <= 10 else "symbol") + "s" * (max(lengths) != 1)
 
 
@@ -133,7 +134,7 @@ def lineage(world: World, examples: str, steps: str, right: str, of: str) -> Non
 
 
 @law(f"{OVERVIEW}lineage", rf"It has seen no example yet: its weights are random\. {HERE}")
-def untrained(world: World, right: str, of: str) -> None:
+def no_example_seen(world: World, right: str, of: str) -> None:
     judge_answer(world, right, of)
     assert world.step == 0
 
