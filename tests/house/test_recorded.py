@@ -23,8 +23,8 @@ from tests.house.recording import (
     TRAINING,
     difference,
     main,
-    named,
     read_recordings,
+    sections_of,
     settled,
 )
 
@@ -117,12 +117,12 @@ def test_what_is_asked_for_is_recorded_and_all_else_stays(tmp_path: Path, capsys
 
 
 def test_a_page_a_link_a_setting_and_a_section_are_asked_for_by_name() -> None:
-    assert {section: tuple(names) for section, names in named([]).items()} == {
+    assert {section: tuple(names) for section, names in sections_of([]).items()} == {
         section: names for section, (names, _) in SECTIONS.items()
     }
-    found = named(["film", LINKS[0], "seed", "help"])
+    found = sections_of(["film", LINKS[0], "seed", "help"])
     assert set(found["links"]) == {LINKS[0], *(link for link in LINKS if link.startswith("film?"))}
     assert found["downloads"] == [link for link in SECTIONS["downloads"][0] if link.startswith("film?")]
     assert (found["parameters"], found["help"], found["output"]) == (["seed"], list(SECTIONS["help"][0]), [])
     with pytest.raises(ValueError, match="nothing is recorded of nonsense"):
-        named(["film", "nonsense"])
+        sections_of(["film", "nonsense"])
