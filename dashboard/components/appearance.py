@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import theme
 from dashboard.components.payload import pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import renderer
 
 HTML = '<div class="al-appearance" aria-hidden="true"></div>'
 
@@ -28,4 +28,4 @@ def follow(on_change: Callable[[], None]) -> None:
     `on_change` is called before that rerun.
     """
     mount = renderer("appearance", html=HTML, isolate_styles=False)
-    mount(key="appearance", data=pack({"dark": is_dark()}, b""), on_theme_change=answering(on_change))
+    mount(key="appearance", data=pack({"dark": is_dark()}, b""), on_theme_change=on_change)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from dashboard.theme import Palette
 
 HTML = """
@@ -84,7 +84,7 @@ class Arcs:
     def draw(self, on_question: Callable[[], None] | None = None) -> None:
         """Mount it. In `on_question` what was typed, "3 1 4", is `st.session_state[key]["question"]`."""
         mount = renderer("arcs", html=HTML, isolate_styles=True)
-        mount(key=self.key, data=self.pack(palette()), on_question_change=answering(on_question))
+        mount(key=self.key, data=self.pack(palette()), on_question_change=on_question or nothing)
 
     def pack(self, colours: Palette) -> bytes:
         """The message for the browser: tokens in the header, the pattern as float32 in the body.

@@ -11,7 +11,7 @@ import numpy as np
 
 from dashboard import theme
 from dashboard.components.payload import Body, Distinct, pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from transformer.analysis.film.film import quantise, thinned
 
 MOST_BYTES = 2_000_000
@@ -143,8 +143,8 @@ def film_player(
     result = mount(
         key=key,
         data=data,
-        on_step_change=answering(on_step),
-        on_focus_change=answering(on_focus),
+        on_step_change=on_step or nothing,
+        on_focus_change=on_focus or nothing,
     )
     step: int | None = result.step
     return step

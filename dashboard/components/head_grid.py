@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, Distinct, pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from dashboard.theme import Palette, pattern_colours, rgb
 from transformer.analysis.findings import Attention, Head
 
@@ -77,7 +77,7 @@ class HeadGrid:
         In `on_focus` the chosen number is `st.session_state[key]["focus"]`.
         """
         mount = renderer("head_grid", html=HTML, isolate_styles=True)
-        result = mount(key=self.key, data=self.pack(palette()), on_focus_change=answering(on_focus))
+        result = mount(key=self.key, data=self.pack(palette()), on_focus_change=on_focus or nothing)
         chosen: int | None = result.focus
         return chosen
 

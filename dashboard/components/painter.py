@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard.components.appearance import palette
 from dashboard.components.payload import pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import renderer
 from dashboard.theme import Palette, rgb
 
 _BRUSHES = {
@@ -164,7 +164,7 @@ class Painter:
                     known["refused"] = stroke.at
 
         mount = renderer("painter", html=HTML, isolate_styles=True)
-        mount(key=self.key, data=replace(self, **known).pack(palette()), on_stroke_change=answering(painted))
+        mount(key=self.key, data=replace(self, **known).pack(palette()), on_stroke_change=painted)
 
     def pack(self, colours: Palette) -> bytes:
         """The message for the browser: the cells as `numpy.packbits` writes them, 1 = may see.

@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import Body, pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from dashboard.theme import Palette
 
 HTML = """
@@ -81,7 +81,7 @@ class Passage:
     def draw(self, on_choose: Callable[[], None] | None = None) -> None:
         """Mount it. In `on_choose` the index of the word chosen is `st.session_state[key]["choose"]`."""
         mount = renderer("passage", html=HTML, isolate_styles=True)
-        mount(key=self.key, data=self.pack(palette()), on_choose_change=answering(on_choose))
+        mount(key=self.key, data=self.pack(palette()), on_choose_change=on_choose or nothing)
 
     def pack(self, colours: Palette) -> bytes:
         """The message for the browser: the words in the header, the numbers as float32 in the body.

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from dashboard.components.appearance import palette
 from dashboard.components.origin import Maker
 from dashboard.components.payload import pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from dashboard.server.plotly_js import TRACES
 
 HTML = """
@@ -66,7 +66,7 @@ def plot(
         key=key,
         data=pack_figure(figure, key=key, alt=alt, height=height, makers=makers),
         height="content" if height is None else height,
-        on_click_change=answering(on_click),
+        on_click_change=on_click or nothing,
     )
     click: dict[str, Any] | None = result.click
     return click

@@ -11,7 +11,8 @@ from typing import Literal
 import streamlit as st
 
 from dashboard.components.payload import pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import renderer
+from dashboard.server.streamlit_private import is_asked_for
 
 HTML = """
 <button type="button" style="visibility: hidden">
@@ -48,6 +49,8 @@ def counted_button(
         st.session_state[f"{key}-seen"] = st.session_state[key]["presses"]
         if new:  # after a change of page Streamlit tells the old count once more, with whatever is clicked next
             on_press(new)
+            if not is_asked_for():  # the count comes with every request, also with one for another part of the page
+                st.rerun()
 
     mount = renderer("presses", html=HTML, isolate_styles=True)
     words = {
@@ -61,7 +64,7 @@ def counted_button(
         "most": most,
         "answered": st.session_state.get(f"{key}-seen") or (st.session_state.get(key) or {}).get("presses"),
     }
-    mount(key=key, data=pack(words, b""), width=width, on_presses_change=answering(pressed))
+    mount(key=key, data=pack(words, b""), width=width, on_presses_change=pressed)
     # After a restart of the server a browser tells a new session of presses that the old one has answered.
     st.session_state.setdefault(f"{key}-seen", (st.session_state.get(key) or {}).get("presses"))
 

@@ -1,8 +1,7 @@
 """Makes the components known to Streamlit when they are first mounted, so that importing them needs no server."""
 
 import tomllib
-from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 from dashboard.components.documents.bundle import style
-from dashboard.server.streamlit_private import is_asked_for, register_components
+from dashboard.server.streamlit_private import register_components
 
 FOLDER = Path(__file__).parent
 SCRIPTS = "reader/components.js"
@@ -23,23 +22,7 @@ def renderer(name: str, *, html: str, isolate_styles: bool) -> ComponentRenderer
     return (_of_files if known else _of_texts)(name, html, isolate_styles)
 
 
-def answering(on_change: Callable[[], None] | None) -> Callable[[], None]:
-    """An answer to what a component tells, after which all is drawn anew where another part's request brought it.
-
-    The browser sends what two components tell at one moment together, as a request for the fragment of one of them. The
-    other would be answered, and what it changed not drawn before the next click.
-    """
-
-    @wraps(on_change or _nothing)
-    def answer() -> None:
-        (on_change or _nothing)()
-        if not is_asked_for():
-            st.rerun()
-
-    return answer
-
-
-def _nothing() -> None:
+def nothing() -> None:
     """The answer to what nobody asked to hear."""
 
 

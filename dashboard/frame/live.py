@@ -295,8 +295,7 @@ def _in_seconds(seconds: float) -> str:
 
 def _put_away() -> None:
     """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
-    clicks.touch()
     st.session_state.pop("watched", None)
     st.session_state.pop("watching", None)
     st.session_state.pop("found", None)
-    st.rerun()
+    clicks.again()

@@ -17,7 +17,7 @@ from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import moment_sentence, of_film, of_training
 from dashboard.parts.learning import loss_sentence
 from dashboard.parts.prose import plain
-from dashboard.view import session
+from dashboard.view import clicks, session
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention
 from transformer.config import PROBE_SEQUENCES
@@ -98,7 +98,7 @@ def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> N
     step = film_player(reel, key=key, alt=sentence, height=HEIGHT, live=live, on_step=_use_step(run))
     st.caption(sentence)
     if step is not None:
-        st.rerun()  # the whole page, for every page is at another step now
+        clicks.again()  # every page is at another step now
 
 
 def stored(model: Model) -> bool:

@@ -61,7 +61,7 @@ def body() -> None:
     task, said = st.container(), st.container(key="notices")
     session.listen()
     if session.is_shown_around_otherwise():
-        st.rerun()
+        clicks.again()
     with told():
         if shown.transformer and session.chosen().config.model.recurrent:
             other_models.transformer_wanted(page.title, session.chosen())

@@ -16,7 +16,7 @@ from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
-from dashboard.view import session
+from dashboard.view import clicks, session
 from transformer.config import RunConfig
 from transformer.foundation.program import program
 
@@ -54,7 +54,7 @@ def opens_text(page: str, model: Model) -> bool:
         best = _nearest(model, lambda config: config.task.task == "text")
         session.open_run(best.name)
         session.notice(f"“{page}” needs a model that reads text. {best.name} is open now.")
-        st.rerun()
+        clicks.again()
     return free
 
 

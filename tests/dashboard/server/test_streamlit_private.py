@@ -18,6 +18,7 @@ from unittest.mock import MagicMock
 
 import pytest
 from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime, app_session
@@ -349,6 +350,34 @@ def test_of_clicks_only_one_that_waits_is_handed_on_and_none_that_is_being_answe
         assert requests.request_rerun(click(name, fragment="page"))
     begin_to_answer(requests)
     assert handed_on(requests) == waits
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+def test_a_request_that_tells_of_a_click_elsewhere_is_one_for_everything(
+    monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    """As the browser sends it where a live view asks within the same turn of its loop."""
+    asked: list[Any] = []
+    widened: dict[str, str] = {}
+    monkeypatch.setattr(AppSession, "request_rerun", lambda self, client_state: asked.append(client_state))
+    streamlit_private.draw_all_that_a_request_tells_of()
+    places = {"news": "live", "leave": None, "paint": "page"}
+    known = {
+        name: WidgetMetadata(name, str, str, "trigger_value", fragment_id=place)
+        for name, place in places.items()
+        if not (gone and place == "live")
+    }
+    state = SimpleNamespace(_new_widget_state=SimpleNamespace(widget_metadata=known))
+    session = SimpleNamespace(session_state=state)
+    for told in (("news",), ("leave", "news"), ("news", "paint"), ()):
+        states = click(*told).widget_states
+        states.widgets.add(id="menu", string_value="chosen")
+        states.widgets.add(id="paint" if "paint" not in told else "leave", trigger_value=False)
+        AppSession.request_rerun(session, ClientState(fragment_id="live", widget_states=states))
+        widened[" ".join(told)] = asked[-1].fragment_id
+    assert widened == {"news": "live", "leave news": "", "news paint": "", "": "live"}
+    AppSession.request_rerun(session, None)
+    assert asked[-1] is None
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from playwright.sync_api import BrowserContext, Route
 from dashboard.server.private_names import Part
 from dashboard.server.streamlit_private import PARTS
 
-WORDS = r"_[a-z]\w*|(?!Forward|Page)[A-Z]\w+[a-z]|get_script_run_ctx|on_script\w+|register_from_manifest"
+WORDS = r"_[a-z]\w*|(?!Forward|Page|Client)[A-Z]\w+[a-z]|get_script_run_ctx|on_script\w+|register_from_manifest"
 """Names that mean one thing wherever Streamlit writes them, so that all of it can be read with others: no messages of
 protobuf, whose names are data, and none that is promised as well."""
 

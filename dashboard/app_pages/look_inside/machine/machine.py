@@ -121,7 +121,7 @@ if pending in plan.names:
     address, fields = words.opens(config, plan[pending])
     session.update(**fields)
     if address == "machine":
-        st.rerun()
+        clicks.again()
     st.switch_page(PAGES[address].script)
 
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from dashboard.components.appearance import palette
 from dashboard.components.payload import Body, pack
-from dashboard.components.registration import answering, renderer
+from dashboard.components.registration import nothing, renderer
 from dashboard.theme import Palette, pattern_colours
 
 HTML = """
@@ -42,7 +42,7 @@ class Glances:
     def draw(self, on_choose: Callable[[], None] | None = None) -> None:
         """Mount it. In `on_choose` the index of the head chosen is `st.session_state[key]["choose"]`."""
         mount = renderer("glances", html=HTML, isolate_styles=True)
-        mount(key=self.key, data=self.pack(palette()), on_choose_change=answering(on_choose))
+        mount(key=self.key, data=self.pack(palette()), on_choose_change=on_choose or nothing)
 
     def pack(self, colours: Palette) -> bytes:
         """The message for the browser: the weights as float32 in the body.
