@@ -83,11 +83,17 @@ class Ceiling:
     least: Float[np.ndarray, "target"]
     """How often the best guess is right at the least: of several that are equally likely, the wrong one is taken."""
     greatest: Float[np.ndarray, "target"]
-    """How often any guess is right at the most: of somebody who is told the length, where lengths vary."""
+    """How often any guess is right at the most: of somebody who is told the length, where lengths vary.
+
+    This is what is drawn as the ceiling. Accuracy is measured on sequences of one length, and there the best guess of
+    somebody who is not told the length is no bound: another guess may suit this length better.
+    """
     error: Float[np.ndarray, "target"]
     """Standard error of the accuracy, where it was estimated from some of all questions; 0 where it is exact."""
     nats_error: Float[np.ndarray, "target"]
     """The same of the nats."""
+    greatest_error: Float[np.ndarray, "target"]
+    """The same of the greatest."""
 
     @classmethod
     def of(
@@ -100,7 +106,7 @@ class Ceiling:
         """Of somebody who knows the length: nothing hangs on how ties are broken."""
         exact = np.zeros(len(accuracy))
         error, nats_error = exact if error is None else error, exact if nats_error is None else nats_error
-        return cls(accuracy, nats, accuracy, accuracy, error, nats_error)
+        return cls(accuracy, nats, accuracy, accuracy, error, nats_error, error)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,10 @@ def page(model: Model, question: np.ndarray) -> None:
     head = focused(heads, survey)
     kinds = known_kinds(model)
     if model.task.lawful:
-        of_one = recurrent or not model.task.points
-        st.title(working_sentence(model, head, survey) if of_one else words.headline(model, survey), anchor=False)
+        chosen = session.settings().head == str(head)
+        of_one = recurrent or chosen or not model.task.points
+        with of_head("title"):
+            st.title(working_sentence(model, head, survey) if of_one else words.headline(model, survey), anchor=False)
         pictures(model, question, sample, survey, head)
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}

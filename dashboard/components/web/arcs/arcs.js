@@ -226,7 +226,7 @@ class Arcs extends Canvases {
     const share = `${data.looks.head} puts ${best.share.toFixed(2)} of its attention on ${read}`;
     if (answer < 0) {
       const from = asking(data, this.layout, cell.row);
-      return this.say(from ? `At ${this.name(from.token)}, ${share}.` : '');
+      return this.say(from ? `For the output at ${cell.row + 1}, ${share}.` : '');
     }
     const { text, verdict } = data.said[answer];
     const judged = { right: ', right', wrong: ', wrong', open: ', which nobody can know' }[verdict] ?? '';
