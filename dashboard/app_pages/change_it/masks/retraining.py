@@ -81,7 +81,9 @@ SEEDS = (
 
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
-    view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
+    view = session.settings()
+    # A lecture that shows no such buttons shows no words that lead to them either.
+    columns = st.container(key="control-seeds").columns([1, 4, 4, 4], vertical_alignment="center")
     columns[0].markdown("Or open")
     for seed, column in zip(SEEDS, columns[1:], strict=False):
         column.button(
