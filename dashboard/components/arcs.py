@@ -42,10 +42,12 @@ class Typing:
 
     symbols: str
     """The letters that are symbols, one each."""
+    alphabet: str
+    """The same in words: "0 to 9"."""
     longest: int
     """So many of them at the most."""
     hint: str
-    """What is said where something else was typed: "Type 1 to 8 symbols, 0 to 9."."""
+    """What is to be typed, without a full stop: "Type 1 to 8 symbols, 0 to 9"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,7 @@ class Arcs:
                 "places": looks.places,
             }
         if typing is not None:
-            header["typing"] = {"symbols": typing.symbols, "longest": typing.longest, "hint": typing.hint}
+            header["typing"] = asdict(typing)
         return pack(header, bytes(body.data))
 
     def _check(self) -> None:

@@ -46,8 +46,8 @@ TERMS = (
     ),
     Term(
         "ceiling",
-        "how often the best guess is right: computed from what can reach what under a mask and, where lengths vary, "
-        "from what of the length can be told",
+        "how often an output can be right at the most, in sequences of one length: computed from what can reach what "
+        "under a mask",
     ),
     Term("chance", "the accuracy of guessing", "chance"),
     Term("context vector", "the weighted sum of the values: what attention hands on for one query"),

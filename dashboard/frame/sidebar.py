@@ -127,7 +127,7 @@ def _input(model: Model) -> None:
 
     controlled(
         st.text_input if lawful else st.text_area,
-        "Input",
+        "The question" if lawful else "Input",
         key="control-input",
         # What was typed stays in the field as long as the error about it does.
         value=st.session_state.pop("input_typed", shown) if error else shown,
@@ -140,8 +140,7 @@ def _input(model: Model) -> None:
     if error:
         st.error(plain(error), icon=":material/error:")
     elif lawful:
-        many = "1 symbol" if task.length == 1 else f"1 to {task.length} symbols"
-        st.caption(f"{many}, {task.alphabet}. {_length_note(model)}")
+        st.caption(f"Type {task.allowed}. {_length_note(model)}")
     else:
         st.caption(note(model))
 

@@ -176,7 +176,7 @@ def _evaluated(values: ViewValues, name: str) -> float:
 
 def _ceiling(values: ViewValues, place: float) -> float:
     length = values.view.measured_length or values.model.config.task.length
-    return cell(ceilings.ceiling(values.model.config, length).accuracy, place)
+    return cell(ceilings.ceiling(values.model.config, length).greatest, place)
 
 
 def _under(values: ViewValues, mask: str, group: str) -> float:

@@ -42,7 +42,7 @@ class Rows:
 
     @classmethod
     def of(cls, config: RunConfig) -> Rows:
-        task, ceiling = config.build_task(), ceilings.ceiling(config).accuracy
+        task, ceiling = config.build_task(), ceilings.ceiling(config).greatest
         if task.lawful:
             return cls(task.target_names(task.length), task.groups(task.length), ceiling, np.asarray)
         names, together = windows.named(task.length), windows.drawn_together

@@ -20,7 +20,8 @@ from dashboard.parts.text import course, newest
 from dashboard.parts.yardstick import accuracy_bars
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
-from transformer.analysis.accuracy.result import Accuracy, verdict
+from transformer.analysis.accuracy.best_guess import TIE
+from transformer.analysis.accuracy.result import Accuracy, spans, verdict
 from transformer.analysis.film.film import Film, learned_at, sharpening
 from transformer.analysis.intervals import CAUTION, Z95
 from transformer.config import RunConfig
@@ -48,17 +49,20 @@ def accuracy(model: Model, *, key: str, height: int, length: int | None = None, 
     """Accuracy by position with its interval, ceiling, chance line, and the verdict in words."""
     measured = model.accuracy(session.settings().sequences, length=length)
     honest = ceilings.honest_ceiling(model.config, length)
-    leaks = measured.beyond(honest.greatest + CAUTION * honest.error)
+    leaks = measured.beyond(honest.greatest + CAUTION * honest.greatest_error)
+    ceiling = ceilings.ceiling(model.config, length)
     drawn = measured if len(model.task.parts) > 1 else replace(measured, groups=())  # one part needs no name
-    figure = accuracy_bars(drawn, ceilings.ceiling(model.config, length).accuracy, leaks=leaks)
+    figure = accuracy_bars(drawn, ceiling.greatest, leaks=leaks)
     sentence = verdict_sentence(measured, model.config)
     if heading:
         st.markdown(f"**{sentence}**")
     plot(figure, key=key, alt=f"Accuracy by position. {sentence}", height=height)
     alone = " It answers by itself: it reads the tokens that it has said." if model.config.model.recurrent else ""
-    half = Z95 * float(ceilings.ceiling(model.config, length).error.max())
+    half = Z95 * float(ceiling.greatest_error.max())
     guessed = f" The ceiling is estimated from a sample of all questions, to ± {half:.2f}." if half else ""
     st.caption(f"Accuracy by position on {measured.sequences:,} fresh sequences, with 95 % intervals.{alone}{guessed}")
+    if words := untold_sentence(measured, model.config):
+        st.markdown(words)
 
 
 @claim
@@ -66,6 +70,29 @@ def verdict_sentence(measured: Accuracy, config: RunConfig) -> str:
     """What the numbers say about the mask and the training."""
     words = verdict(measured, config)
     return f"{words[0].upper()}{words[1:]}."
+
+
+@claim
+def untold_sentence(measured: Accuracy, config: RunConfig) -> str:
+    """How far the best guess of a model that is not told the length stays below the ceiling; empty where it does not.
+
+    Of a symbol that is random, it is never right only where it is no symbol: it is SEP.
+    """
+    task = config.build_task()
+    length = task.length_of(len(measured.names))
+    found = ceilings.ceiling(config, length)
+    below = found.accuracy < found.greatest * (1 - TIE)
+    if not below.any():
+        return ""
+    said = (
+        f"The model is not told the length. The ceiling is the most that can be right in sequences of length {length}: "
+        f"{found.greatest[below].mean():.2f} at {spans(measured.names, below)}. There the best guess of a model that "
+        f"does not know the length is right {found.accuracy[below].mean():.2f} of the time."
+    )
+    ends = below & ~task.answers(length) & (found.accuracy == 0)
+    if not ends.any():
+        return said
+    return f"{said} At {spans(measured.names, ends)} it guesses that SEP comes: SEP is likelier than any one symbol."
 
 
 def loss(model: Model, *, key: str, height: int) -> None:

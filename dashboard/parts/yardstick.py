@@ -197,7 +197,7 @@ class ByAccuracy(Yardstick):
         return known if known.any() else self.model.task.answers(self.length)
 
     def bars(self, found: Accuracy, before: Accuracy | None) -> go.Figure:
-        ceiling = ceilings.ceiling(self.model.config, self.length).accuracy
+        ceiling = ceilings.ceiling(self.model.config, self.length).greatest
         return accuracy_bars(found, ceiling, before=None if before is None else before.mean)
 
     def basis(self, found: Accuracy, before: Accuracy | None) -> str:

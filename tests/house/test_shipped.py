@@ -17,6 +17,7 @@ from tests.kit.checkout import ROOT, tracked
 from tests.kit.numbers.rounding import near_count
 from tests.kit.pages import laid_out
 from transformer import checkpoints
+from transformer.analysis.accuracy import ceilings
 from transformer.analysis.accuracy.by_position import accuracy_by_position
 from transformer.analysis.film.film import Film
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
@@ -107,10 +108,13 @@ def test_its_card_says_what_it_shows(name):
     least = 0.08 if run.config.task.min_length is None else 0.0
     assert all(least <= share < 0.12 for share in first)
     assert card["second_half"] >= 0.999
+    most = ceilings.ceiling(run.config).greatest
+    assert (np.array(card["low"]) <= most).all()
+    assert card.get("ceiling", most.tolist()) == most.tolist()
     holds = "second half 1.00, first half 0.10 = chance: the mask holds"
     known = "second half 1.00, first half 1.00: every answer can be known, and is"
     bridged = "answer from the source 1.00: every answer can be known, and is"
-    unknown = "second half 1.00, first half 0.01 (the best guess without knowing the length has 0.00): the mask holds"
+    unknown = "second half 1.00, first half 0.01 (random symbols, which can only be guessed): the mask holds"
     others = {"reverse-aligned": known, "reverse-translate": bridged, "reverse-any": unknown}
     assert card["verdict"] == others.get(run.name, holds)
 

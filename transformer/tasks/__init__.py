@@ -83,11 +83,17 @@ class Ceiling:
     least: Float[np.ndarray, "target"]
     """How often the best guess is right at the least: of several that are equally likely, the wrong one is taken."""
     greatest: Float[np.ndarray, "target"]
-    """How often any guess is right at the most: of somebody who is told the length, where lengths vary."""
+    """How often any guess is right at the most: of somebody who is told the length, where lengths vary.
+
+    This is what is drawn as the ceiling. Accuracy is measured on sequences of one length, and there the best guess of
+    somebody who is not told the length is no bound: another guess may suit this length better.
+    """
     error: Float[np.ndarray, "target"]
     """Standard error of the accuracy, where it was estimated from some of all questions; 0 where it is exact."""
     nats_error: Float[np.ndarray, "target"]
     """The same of the nats."""
+    greatest_error: Float[np.ndarray, "target"]
+    """The same of the greatest."""
 
     @classmethod
     def of(
@@ -100,7 +106,7 @@ class Ceiling:
         """Of somebody who knows the length: nothing hangs on how ties are broken."""
         exact = np.zeros(len(accuracy))
         error, nats_error = exact if error is None else error, exact if nats_error is None else nats_error
-        return cls(accuracy, nats, accuracy, accuracy, error, nats_error)
+        return cls(accuracy, nats, accuracy, accuracy, error, nats_error, error)
 
 
 @dataclass(frozen=True)
@@ -247,6 +253,11 @@ class Task(ABC):
         return f"{first} to 9 and a{f' to {last}' if last != 'a' else ''}"
 
     @property
+    def allowed(self) -> str:
+        """What can be typed as a question, in words: "1 to 8 symbols, 0 to 9"."""
+        return f"{'1 symbol' if self.length == 1 else f'1 to {self.length} symbols'}, {self.alphabet}"
+
+    @property
     def points(self) -> bool:
         """Is there a place to look at for some of its answers, where what is to be said stands in the question?"""
         return bool(self.expected_keys(self.example).any())
@@ -273,7 +284,7 @@ class Task(ABC):
         if wrong is not None:
             raise ValueError(f"“{wrong}” is not a symbol of this task: use {self.alphabet}")
         if not 1 <= len(characters) <= self.length:
-            raise ValueError(f"type 1 to {self.length} symbols, {self.alphabet}: these are {len(characters) or 'none'}")
+            raise ValueError(f"type {self.allowed}: these are {len(characters) or 'none'}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
 
     def typed(self, question: Question) -> str:

@@ -84,7 +84,7 @@ def evaluate(model: Network, config: RunConfig, sequences: int = EVALUATION_SEQU
         "high": high.tolist(),
         "correct": accuracy.correct.tolist(),
         "chance": accuracy.chance,
-        "ceiling": ceiling(config).accuracy.tolist() if task.lawful else None,
+        "ceiling": ceiling(config).greatest.tolist() if task.lawful else None,
         "first_half": accuracy.of(task.parts[0]) if task.parts[0] in accuracy.groups and len(task.parts) > 1 else None,
         "second_half": accuracy.of(task.part),
         "exact_match": accuracy.exact / accuracy.sequences,

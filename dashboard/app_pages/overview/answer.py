@@ -72,7 +72,7 @@ def _asked(model: Model) -> None:
         parsed(model.task, typed or "")
     except ValueError as error:
         clicks.touch()
-        session.notice(f"This cannot be asked: {sentence(str(error))}")
+        session.notice(sentence(str(error)))
         return
     session.update(input=in_link(model.task, typed))
 
@@ -86,9 +86,8 @@ def _verdict_in_words(said: Said) -> str:
 def _own(model: Model) -> Typing:
     """What may be typed in place of the question."""
     task = model.task
-    many = "1 symbol" if task.length == 1 else f"1 to {task.length} symbols"
-    hint = f"Type {many}, {task.alphabet}."
-    return Typing("".join(task.vocabulary[: task.symbols]), min(task.length, MOST_TOKENS), hint)
+    hint = f"Type {task.allowed}"
+    return Typing("".join(task.vocabulary[: task.symbols]), task.alphabet, min(task.length, MOST_TOKENS), hint)
 
 
 def _looks(model: Model, question: Question, head: Head, shown: int, said: int, separated: bool) -> Looks | None:

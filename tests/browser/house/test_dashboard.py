@@ -107,9 +107,9 @@ def test_back_and_forward_walk_through_the_views_of_a_page_and_the_pages(page: P
     page.goto(f"{address}/?run=reverse-aligned")
     wait_until_painted(page, plots=3)
     labels = {"3 1 4 1 5 9 2 6": out_strip(page).get_attribute("aria-label") or ""}
-    field, (first, second, third) = page.get_by_label("Input", exact=True), INPUTS
+    field, (first, second, third) = page.get_by_label("The question", exact=True), INPUTS
     for typed, said in ((second, "23456789"), (third, "87654321")):
-        type_into(page, "Input", typed)
+        type_into(page, "The question", typed)
         expect(out_strip(page)).to_have_attribute("aria-label", says(said))
         labels[typed] = out_strip(page).get_attribute("aria-label") or ""
         expect(page).to_have_url(query(input=typed.replace(" ", "+")))

@@ -16,6 +16,11 @@ from tests.kit.waiting import wait_for
 
 ANY = "This transformer reads up to eight digits and writes them backwards."
 WIDTHS = (1440, 1024, 390)
+FOCUSED = """() => {
+  let found = document.activeElement;
+  while (found.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+  return found.className;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +125,66 @@ def test_a_model_of_one_length_offers_to_learn_all_when_it_is_asked_for_another(
     )
     page.get_by_role("button", name="Train one on 1 to 8 symbols").click()
     expect(page.get_by_test_id("stSidebar").get_by_text(re.compile("length 1 to 8"))).to_be_visible()
+
+
+@pytest.mark.parametrize("typed", ["3 1 4", "314", "3,1,4"])
+def test_what_is_typed_means_the_same_on_the_page_and_in_the_sidebar(visit: Callable[..., Page], typed: str) -> None:
+    page = visit(1440)
+    beside = page.get_by_test_id("stSidebar").get_by_label("The question", exact=True)
+    page.locator("input.typed").click()
+    page.keyboard.type(typed)
+    expect(out_strip(page)).to_have_attribute("aria-label", says("314"))
+    expect(beside).to_have_value("3 1 4")
+    beside.fill("2")
+    beside.press("Enter")
+    expect(out_strip(page)).to_have_attribute("aria-label", says("2"))
+    beside.fill(typed)
+    beside.press("Enter")
+    expect(out_strip(page)).to_have_attribute("aria-label", says("314"))
+
+
+def test_what_cannot_be_typed_is_refused_in_the_same_words(visit: Callable[..., Page]) -> None:
+    page = visit(1440)
+    beside = page.get_by_test_id("stSidebar").get_by_label("The question", exact=True)
+    said = page.locator(".arcs ~ .foot .sentence")
+    for typed, refusal in (
+        ("31x", "“x” is not a symbol of this task: use 0 to 9."),
+        ("123456789", "Type 1 to 8 symbols, 0 to 9: these are 9."),
+    ):
+        page.locator("input.typed").fill(typed)
+        expect(said).to_have_text(refusal)
+        beside.fill(typed)
+        beside.press("Enter")
+        expect(page.get_by_test_id("stSidebar").get_by_text(refusal)).to_be_visible()
+
+
+def test_the_question_is_reached_from_the_skip_link(visit: Callable[..., Page]) -> None:
+    page = visit(1440)
+    expect(page.locator("input.typed")).to_be_attached()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to main content")).to_be_focused()
+    page.keyboard.press("Enter")
+    for _ in range(4):
+        if "typed" in page.evaluate(FOCUSED):
+            break
+        page.keyboard.press("Tab")
+    assert "typed" in page.evaluate(FOCUSED)
+
+
+def test_on_a_phone_a_training_that_was_begun_in_the_sidebar_is_seen(visit: Callable[..., Page]) -> None:
+    page = visit(390)
+    opened = page.get_by_test_id("stExpandSidebarButton")
+    assert opened.evaluate("e => getComputedStyle(e, '::after').content") == '"Pages, model and training"'
+    opened.click()
+    page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
+    expect(page.locator(".st-key-training")).to_be_visible()
+    expect(opened).to_be_visible()  # the sidebar lies over it no more
+
+
+def test_on_a_projector_a_training_leaves_the_title_and_the_picture_in_sight(visit: Callable[..., Page]) -> None:
+    page = visit(1024, screen={"width": 1024, "height": 768})
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
+    expect(page.locator(".st-key-training canvas").first).to_be_visible()
+    for each in (title(page), out_strip(page)):
+        expect(each).to_be_in_viewport()

@@ -43,8 +43,15 @@ SELECTORS = [
     for selector in re.split(r",\s+", rule)
 ] + [PAGE, *SIDEBAR, *BUTTONS]
 """Of frame/style.css, and of the steps of a lecture."""
-WANTED = {*SELECTORS, ".st-key-inside-numbers .stHtml", "[data-test-script-state=running]"}
-"""And of components/web/kit/streamlit_private.js: what st.html drew, and that a rerun is under way."""
+WANTED = {
+    *(each for each in SELECTORS if "st-key-training" not in each),
+    ".st-key-inside-numbers .stHtml",
+    "[data-test-script-state=running]",
+}
+"""And of components/web/kit/streamlit_private.js: what st.html drew, and that a rerun is under way.
+
+The panel of a training is on none of these pages: test_door.py sees that its rule holds.
+"""
 A_SHEET_S_SCRIPT = re.compile(r"/attention-lab\.sheet/.*\.js")
 """It is held back for a round: its skeleton stands only until it has come, which may be at once."""
 SEEN = """(selectors) => {

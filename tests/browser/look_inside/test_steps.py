@@ -58,9 +58,9 @@ def test_f_and_b_lead_through_the_steps_of_each_page_however_fast_but_not_while_
     page.keyboard.press("b")
     expect(step).to_have_attribute("aria-label", "Step 7 of 12: Σ")
     expect(page).to_have_url(query(operation="sum"))
-    page.get_by_label("Input").fill("f")
+    page.get_by_label("The question", exact=True).fill("f")
     page.keyboard.press("b")
-    expect(page.get_by_label("Input")).to_have_value("fb")
+    expect(page.get_by_label("The question", exact=True)).to_have_value("fb")
     expect(page).to_have_url(query(operation="sum"))
     expect(step).to_have_attribute("aria-label", "Step 7 of 12: Σ")
 

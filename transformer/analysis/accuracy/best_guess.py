@@ -11,7 +11,7 @@ What a layer may not see because it is not there (padding is hidden) tells as we
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -68,7 +68,7 @@ class BestGuess:
 
     def ceilings(self) -> dict[int, Ceiling]:
         """The ceiling of each length: exact where all cases can be gone through, else with a standard error."""
-        found = {n: [np.zeros(len(reach)) for _ in range(6)] for n, reach in self.reach.items()}
+        found = {n: [np.zeros(len(reach)) for _ in fields(Ceiling)] for n, reach in self.reach.items()}
         for target, views in enumerate(self._alike):
             for lengths in views.values():
                 for n, values in zip(lengths, self._values(target, lengths), strict=True):
@@ -129,5 +129,5 @@ def _summed(
     nats = -(given * np.log(np.where(given > 0, mixed, 1.0))).sum(axis=1)
     least, greatest = np.where(tied, given, np.inf).min(axis=1), given.max(axis=1)
     means = [float(np.round(cases.weights @ each, DECIMALS)) + 0.0 for each in (right, nats, least, greatest)]
-    spread = [0.0 if cases.exact else float(each.std()) / len(each) ** 0.5 for each in (right, nats)]
+    spread = [0.0 if cases.exact else float(each.std()) / len(each) ** 0.5 for each in (right, nats, greatest)]
     return (*means, *(round(each, DECIMALS) for each in spread))

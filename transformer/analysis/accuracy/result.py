@@ -68,31 +68,36 @@ def verdict(accuracy: Accuracy, config: RunConfig) -> str:
 
     "At chance" and "beyond" are statistical: a group is compared through the interval of its mean, CAUTION wide. More
     is right than can be, if it is more than anybody has who is told the length; less, if it is less than the best guess
-    has wherever ties are broken. Of what can only be guessed, nothing is asked. A mask that lets a query see its own
+    has wherever ties are broken. Of what can only be guessed, nothing is asked: of a question whose length is not told,
+    not even that it is at chance. A mask that lets a query see its own
     answer is never said to hold, though nobody makes use of that yet.
     """
     task = config.build_task()
-    honest = ceilings.honest_ceiling(config, task.length_of(len(accuracy.names)))
+    length = task.length_of(len(accuracy.names))
+    honest = ceilings.honest_ceiling(config, length)
     limited = bool((honest.accuracy < 1).any())
-    parts, leaks, short = [], False, False
+    shown = bool((ceilings.ceiling(config, length).greatest > honest.greatest + honest.greatest_error).any())
+    parts, leaks, short, answers = [], False, False, task.answers(length)
     origin = " from the source" if task.has_source else ""
     for group, chosen in ((f"{part}{origin}", accuracy.where(part)) for part in reversed(task.parts)):
         if not chosen.any():
             continue
         low, high = wilson(int(accuracy.correct[chosen].sum()), accuracy.sequences * int(chosen.sum()), CAUTION)
         share, slack = float(accuracy.mean[chosen].mean()), CAUTION * float(honest.error[chosen].mean())
+        room = CAUTION * float(honest.greatest_error[chosen].mean())
         at_chance = low <= accuracy.chance <= high
-        leaks |= bool(low > float(honest.greatest[chosen].mean()) + slack)
+        leaks |= bool(low > float(honest.greatest[chosen].mean()) + room)
         knowable = bool((honest.accuracy[chosen] > accuracy.chance * (1 + TIE)).any())
         short |= knowable and bool(high < float(honest.least[chosen].mean()) - 0.005 - slack)
-        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}{_at_best(honest, chosen)}")
+        best = _at_best(honest, chosen) if (answers & chosen).any() else "" if shown else _unguessable(honest, chosen)
+        parts.append(f"{group} {share:.2f}{' = chance' if at_chance else ''}{best}")
     words = ", ".join(parts)
     against = words if any(" = chance" in part for part in parts) else f"{words}, chance {accuracy.chance:.2f}"
     if leaks:
         return f"{against}: your mask leaks"
     if short:
         return f"{against}: not yet at the ceiling"
-    if (ceilings.ceiling(config, task.length_of(len(accuracy.names))).greatest > honest.greatest + honest.error).any():
+    if shown:
         return f"{against}: the mask shows the answers, and the model does not use them"
     return f"{words}: the mask holds" if limited else f"{words}: every answer can be known, and is"
 
@@ -104,6 +109,12 @@ def _at_best(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
         return ""
     ties = f", or {least:.2f} if every tie goes wrong" if f"{least:.2f}" != f"{most:.2f}" else ""
     return f" (the best guess without knowing the length has {most:.2f}{ties})"
+
+
+def _unguessable(honest: Ceiling, chosen: Bool[np.ndarray, "target"]) -> str:
+    """Of a question that is not even guessed at chance, where its length is not told: that it is random."""
+    told = np.array_equal(honest.accuracy[chosen], honest.greatest[chosen])
+    return "" if told else " (random symbols, which can only be guessed)"
 
 
 def as_far(config: RunConfig) -> str:

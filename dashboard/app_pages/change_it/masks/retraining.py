@@ -81,7 +81,9 @@ SEEDS = (
 
 def seeds() -> None:
     """Links to begin with, and what to expect of the one that is open."""
-    view, columns = session.settings(), st.columns([1, 4, 4, 4], vertical_alignment="center")
+    view = session.settings()
+    # A lecture that shows no such buttons shows no words that lead to them either.
+    columns = st.container(key="control-seeds").columns([1, 4, 4, 4], vertical_alignment="center")
     columns[0].markdown("Or open")
     for seed, column in zip(SEEDS, columns[1:], strict=False):
         column.button(
@@ -147,7 +149,7 @@ def _steps(retrained: Answer) -> str:
 
 
 def _state(title: str, possible: Ceiling, measured: Accuracy | None) -> State:
-    ceiling = possible.accuracy
+    ceiling = possible.greatest
     if measured is None or len(measured.names) != len(ceiling):  # of another length, while it is trained
         return State(title, ceiling)
     low, high = measured.interval()
@@ -197,7 +199,7 @@ def joined(mask: Mask, ceiling: Ceiling, before: Accuracy, after: Accuracy, retr
 def beyond(measured: Accuracy, ceiling: Ceiling) -> np.ndarray:
     """Targets that are right more often than can be, by over four standard errors."""
     low, _ = wilson(measured.correct, measured.sequences, CAUTION)
-    return low > ceiling.greatest + CAUTION * ceiling.error
+    return low > ceiling.greatest + CAUTION * ceiling.greatest_error
 
 
 def short_of(measured: Accuracy, ceiling: Ceiling) -> np.ndarray:
@@ -279,7 +281,7 @@ def _controls(model: Model, mask: Mask, ceiling: Ceiling, begun: bool, retrained
             f"The small model: {layers} layer{'s' if layers > 1 else ''} of {heads} "
             f"head{'s' if heads > 1 else ''} and no "
             f"feed-forward, {retrained.steps} steps from random weights; {retrained.accuracy.sequences:,} sequences. "
-            "Pale steps: the ceiling, how often the best guess is right. Dotted: chance. 95 % intervals. Click "
+            "Pale steps: the ceiling, the most that can be right. Dotted: chance. 95 % intervals. Click "
             "a bar to see "
             "which tokens can reach that output."
         )

@@ -45,7 +45,11 @@ def answer(model: Model) -> str:
         if small:
             waiting.grown(list(small.values()), lambda: _grown(most, small))
         else:
-            _bars(most, {}, ":material/hourglass_top: they are about to be trained …")
+            _bars(
+                most,
+                {},
+                f":material/hourglass_top: they are about to be trained, for at most {no_positions.STEPS} steps each …",
+            )
     with right:
         if small and all(each.done and not each.problem for each in small.values()):
             _said_first()
@@ -134,7 +138,8 @@ def _under_way(small: dict[str, Lesson]) -> str:
     if all(each.waiting or each.done for each in small.values()):
         return ":material/hourglass_top: they wait for another training …"
     going = [f"{with_positions(name)} step {len(each.steps)}" for name, each in small.items() if not each.done]
-    return f":material/hourglass_top: being trained now, {' and '.join(going)} …"
+    most = f"of at most {no_positions.STEPS}{' each' if len(going) > 1 else ''}"
+    return f":material/hourglass_top: being trained now, {' and '.join(going)}, {most}: the bars grow with it …"
 
 
 def _bars(most: np.ndarray, measured: dict[str, Accuracy | None], under_way: str = "") -> None:

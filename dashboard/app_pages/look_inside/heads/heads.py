@@ -39,9 +39,11 @@ def page(model: Model, question: np.ndarray) -> None:
     head = focused(heads, survey)
     kinds = known_kinds(model)
     if model.task.lawful:
-        of_one = recurrent or not model.task.points
-        st.title(working_sentence(model, head, survey) if of_one else words.headline(model, survey), anchor=False)
-        pictures(model, question, sample, survey, head)
+        chosen = session.settings().head == str(head)
+        of_one = recurrent or chosen or not model.task.points
+        with of_head("title"):
+            st.title(working_sentence(model, head, survey) if of_one else words.headline(model, survey), anchor=False)
+        pictures(model, question, sample, survey, head, titled=of_one)
     else:
         found = words.examples(kinds) if kinds and whole(sample) else {}
         together = session.mine(HeadsSettings).together and len(found) > 1
@@ -97,8 +99,12 @@ def pictures(
     head: Head,
     *,
     passage: bool = True,
+    titled: bool = False,
 ) -> None:
-    """The grid, and the head in focus beside it; of a text also the `passage` that it reads."""
+    """The grid, and the head in focus beside it; of a text also the `passage` that it reads.
+
+    Where the head is `titled`, the title has said what it does.
+    """
     recurrent = model.config.model.recurrent
     means = mean_patterns(survey, len(question), model.task) if whole(sample) else None
     mean = session.mine(HeadsSettings).mean and means is not None
@@ -118,8 +124,9 @@ def pictures(
         if model.task.lawful:
             own = recurrent and model.task.points
             said = here(model, question, sample, head) if own else working_sentence(model, head, survey)
-            with of_head("sentence"):
-                st.markdown(f"**{said}**")
+            if own or not titled:
+                with of_head("sentence"):
+                    st.markdown(f"**{said}**")
         elif passage and whole(sample) and not mean:
             with of_head("passage"):
                 text.of_one(model, question, sample, head)

@@ -72,7 +72,7 @@ def _shown(words: str, lesson: Lesson) -> None:
     else:
         said = f"{made}: {taken} so far."
     st.markdown(f"**{said}**")
-    figure = accuracy_bars(measured, ceilings.ceiling(answer.config).accuracy)
+    figure = accuracy_bars(measured, ceilings.ceiling(answer.config).greatest)
     maker = Maker(f"one layer trained on the spot {words}", answer.steps)
     plot(figure, key="what-if", alt=said, height=300, makers=[maker])
     st.caption(f"{measured.sequences:,} fresh sequences, 95 % intervals.")

@@ -51,7 +51,7 @@ def lawful(model: Model) -> None:
                 "accuracy": measured.mean,
                 "low": low,
                 "high": high,
-                "ceiling": ceilings.ceiling(model.config, length).accuracy,
+                "ceiling": ceilings.ceiling(model.config, length).greatest,
                 "right": measured.correct,
             }
         )

@@ -77,7 +77,7 @@ def reel_of(scenes: Scenes, combination: Combination, opened: str = "") -> Reel:
         names=scenes.names,
         groups=task.groups(task.length),
         chance=scenes.chance,
-        ceiling=ceilings.ceiling(config).accuracy,
+        ceiling=ceilings.ceiling(config).greatest,
         flow=True,
         focus=shown.index(opened) if opened in shown else None,
     )

@@ -169,7 +169,7 @@ def accuracy(found: Counted, chosen: Combination) -> None:
     figure = coloured(
         accuracy_band_figure,
         accuracy_band(rows, *words.band_ends(count)),
-        ceilings.ceiling(config).accuracy,
+        ceilings.ceiling(config).greatest,
         task.chance,
         names,
         groups,

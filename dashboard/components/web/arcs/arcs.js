@@ -56,7 +56,7 @@ class Arcs extends Canvases {
     this.host.setAttribute('aria-label', data.alt);
     this.line.dataset.hint = data.hint;
     this.field.hidden = !data.typing;
-    this.field.setAttribute('aria-label', data.typing?.hint ?? '');
+    this.field.setAttribute('aria-label', data.typing ? `The question. ${data.typing.hint}.` : '');
     if (!this.isTyping()) this.field.value = data.question.join('');
     this.write(anew);
     this.arrange();
@@ -172,15 +172,15 @@ class Arcs extends Canvases {
   }
 
   typed() {
-    const { symbols, longest, hint } = this.data.typing;
-    const letters = [...this.field.value.toLowerCase()].filter((letter) => !/[\s,]/.test(letter));
+    const { symbols, alphabet, longest, hint } = this.data.typing;
+    const letters = [...this.field.value.toLowerCase()].filter((letter) => !/[\s,;]/.test(letter));
     const kept = letters.filter((letter) => symbols.includes(letter)).slice(0, longest);
     const strange = letters.find((letter) => !symbols.includes(letter));
-    this.refused = strange ? `“${strange}” is no symbol here. ${hint}` : kept.length < letters.length ? hint : '';
+    this.refused = strange ? `“${strange}” is not a symbol of this task: use ${alphabet}.` : '';
+    if (!strange && (kept.length < letters.length || !kept.length)) this.refused = `${hint}: these are ${letters.length || 'none'}.`;
     if (this.field.value !== kept.join('')) this.field.value = kept.join('');
     clearTimeout(this.asking);
     this.draft = kept.join(' ');
-    if (!kept.length) this.refused = hint;
     this.data = { ...this.data, question: kept };
     this.state.pale = true;
     clearInterval(this.writing);
@@ -226,7 +226,7 @@ class Arcs extends Canvases {
     const share = `${data.looks.head} puts ${best.share.toFixed(2)} of its attention on ${read}`;
     if (answer < 0) {
       const from = asking(data, this.layout, cell.row);
-      return this.say(from ? `At ${this.name(from.token)}, ${share}.` : '');
+      return this.say(from ? `For the output at ${cell.row + 1}, ${share}.` : '');
     }
     const { text, verdict } = data.said[answer];
     const judged = { right: ', right', wrong: ', wrong', open: ', which nobody can know' }[verdict] ?? '';

@@ -26,9 +26,10 @@ export function layOut(data, width, ratio) {
   const widest = single ? whole : Math.max(units(asked) + (data.separator ? APART + 1 : 0), units(room));
   const size = Math.min(BOX * grown, (width - 2 * EDGE) / widest);
   const high = HIGH * Math.min(grown, 1.3) * (single ? Math.min(1, 0.35 + size / BOX) : 0);
+  const over = !single && data.looks ? LABEL : 0; // lines leave the question below: what it is called stands above it
   const boxes = [];
   let x = EDGE;
-  let y = EDGE + high;
+  let y = EDGE + high + over;
   const row = (kind, count, first, marked = count) => {
     for (let i = 0; i < count; i++) {
       boxes.push({ x, y, size, kind: i < marked ? kind : 'free', index: first + i, token: i < marked ? first + i : null });
@@ -51,7 +52,7 @@ export function layOut(data, width, ratio) {
     single,
     first: after + (data.separator ? 1 : 0), // the first answer's token
     label: LABEL * ratio,
-    asked: { x: EDGE, y: EDGE + high, width: size * units(asked), size },
+    asked: { x: EDGE, y: EDGE + high + over, width: size * units(asked), size },
   };
 }
 

@@ -19,7 +19,7 @@ export function paint(context, data, layout, theme, ratio, state = {}) {
 function token(context, box, data, layout, theme, ratio, state) {
   const { kind, size } = box;
   const answer = kind === 'answer' ? data.said[box.index - layout.first] : null;
-  const hidden = answer && box.index - layout.first >= (state.written ?? Infinity);
+  const hidden = answer && (box.index - layout.first >= (state.written ?? Infinity) || !data.question.length);
   const verdict = hidden ? 'given' : (answer?.verdict ?? 'given');
   const ink = { right: data.right, wrong: data.wrong, open: data.muted }[verdict] ?? data.text;
   context.globalAlpha = answer && state.pale ? PALE : 1;
@@ -55,7 +55,7 @@ function labels(context, data, layout, theme, ratio, state) {
   context.fillStyle = data.muted;
   context.font = `400 ${small}px ${theme.font}`;
   const [asked, said] = ['question', 'answer'].map((kind) => layout.boxes.find((box) => box.kind === kind));
-  if (asked) context.fillText(layout.single || !data.looks ? 'The question' : '', asked.x, asked.y + asked.size + 0.6 * layout.label);
+  if (asked) context.fillText('The question', asked.x, layout.single || !data.looks ? asked.y + asked.size + 0.6 * layout.label : asked.y - 0.45 * layout.label);
   if (!said) return;
   const wrong = state.pale ? [] : data.said.map((each, i) => [each, layout.byToken.get(layout.first + i)]).filter(([each]) => each.verdict === 'wrong');
   const y = said.y + said.size + 0.6 * layout.label;

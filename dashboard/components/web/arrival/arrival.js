@@ -2,6 +2,7 @@
 
 import { bring } from '../../attention-lab.shared/kit/bring.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
+import { uncover } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
 let last = ''; // what came last: it is not brought again on the next page
@@ -18,6 +19,7 @@ class Arrival {
     this.growing = growing;
     if (what === last) return;
     last = what;
+    uncover();
     const find = () => document.querySelector(`.st-key-${CSS.escape(key)}`);
     bring(find, { growing: () => this.growing && this.host.isConnected });
   }

@@ -22,6 +22,13 @@ export const isConnected = () => document.querySelector('[data-test-connection-s
 /** The page beside the sidebar. Without it no step of a lecture scrolls, and a sidebar's sentences count as the page's. */
 export const page = () => document.querySelector('[data-testid=stMain]') ?? document.body;
 
+/** Close the sidebar where it lies over the page, as on a phone. Without it a training that was begun there stays hidden. */
+export function uncover() {
+  const sidebar = document.querySelector('[data-testid=stSidebar]');
+  if (sidebar !== null && sidebar.getBoundingClientRect().right > page().getBoundingClientRect().left + 1)
+    sidebar.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
+}
+
 /** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. Without them no term is explained. */
 export const sentences = () =>
   [...page().querySelectorAll('[data-testid=stCaptionContainer] p, [data-testid=stMarkdownContainer] :is(p, li)')].filter(

@@ -216,7 +216,7 @@ export class Head {
   asker(row) {
     const at = this.local({ row }).row;
     const said = this.sent.says?.[at];
-    return said === undefined ? this.looking(row) : `output '${said}' at ${row + 1} (reading '${this.sent.tokens.y[at]}')`;
+    return said === undefined ? this.looking(row) : `output '${said}' at ${row + 1}`;
   }
 
   /** What a cell says, in one sentence. Positions count from 1. */

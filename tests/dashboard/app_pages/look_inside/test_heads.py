@@ -476,3 +476,12 @@ def test_the_query_that_shows_a_kind_is_a_word_that_gives_it_most() -> None:
     assert telling([(pattern, same), (two, before)], names) == 4
     late = np.tril(np.ones((12, 12))) / np.arange(1, 13)[:, None] + 0.5 * np.eye(12, k=-1)
     assert telling([(late, np.eye(12, k=-1, dtype=bool))], ("a",) * 12) == 8  # the first eight have little choice
+
+
+def test_the_title_speaks_of_the_head_that_was_chosen():
+    unchosen, chosen = (
+        open_page("heads", run="reverse"),
+        open_page("heads", run="reverse", head="decoder.0.self_attention.1"),
+    )
+    assert not unchosen.title[0].value.startswith("Head 0.1 ")
+    assert chosen.title[0].value.startswith("Head 0.1 puts ")

@@ -405,3 +405,24 @@ def test_a_second_look_at_a_page_takes_no_click_back(monkeypatch: pytest.MonkeyP
     app.query_params["sequences"] = "512"  # not what was written last
     app.run()
     assert link(app) == {"run": "reverse", "step": "20", "sequences": "256"}
+
+
+@pytest.mark.parametrize("length", [1, 4, 8])
+def test_no_bar_stands_above_its_ceiling_where_the_length_is_not_told(length: int) -> None:
+    """At one length the most anybody has of a random digit is one in ten, and SEP and the answer can be known."""
+    app = open_page("accuracy", run="reverse-any", measured_length=length)
+    ceiling = array(trace(app, "accuracy", "ceiling")["y"])
+    np.testing.assert_allclose(ceiling, [0.1] * (length - 1) + [1.0] * (length + 1), atol=1e-6)
+    table = app.dataframe[0].value
+    assert (table["low"] <= table["ceiling"]).all()
+    np.testing.assert_allclose(table["ceiling"], ceiling, atol=1e-6)
+    said = [each.value for each in app.markdown if each.value.startswith("The model is not told the length.")]
+    assert len(said) == (length > 1)
+    if length == 8:
+        assert app.title[0].value == (
+            "Second half 1.00, first half 0.01 (random symbols, which can only be guessed): the mask holds."
+        )
+        assert said[0].endswith(
+            "in sequences of length 8: 0.10 at x2 to x8. There the best guess of a model that does not know the length "
+            "is right 0.00 of the time. At x2 to x8 it guesses that SEP comes: SEP is likelier than any one symbol."
+        )

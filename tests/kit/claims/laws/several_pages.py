@@ -8,6 +8,7 @@ import numpy as np
 
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import Head, World, expected_of, spans
+from transformer import masks
 
 NOISE = 0.06
 """How far a mean over 256 sequences or more may lie from the same over others: four standard errors."""
@@ -388,7 +389,8 @@ def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
     for part in found:
         named = re.search(
             rf"{part}(?: from the source)? (?P<share>[\d.]+)(?P<at> = chance)?(?: \(the best guess without knowing the "
-            rf"length has (?P<best>[\d.]+)(?:, or (?P<worst>[\d.]+) if every tie goes wrong)?\))?",
+            rf"length has (?P<best>[\d.]+)(?:, or (?P<worst>[\d.]+) if every tie goes wrong)?\)"
+            r"| (?P<random>\(random symbols, which can only be guessed\)))?",
             parts,
             re.IGNORECASE,
         )
@@ -400,6 +402,11 @@ def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
         assert not named["at"] or abs(share - 1 / task.symbols) <= slack
         if named["best"]:
             assert abs(float(named["best"]) - honest[chosen].mean()) < 0.02
+        assert bool(named["random"]) == (
+            not (task.answers(task.length) & chosen).any()
+            and not (world.greatest() > greatest + 1e-9).any()
+            and not np.allclose(honest[chosen], greatest[chosen])
+        )
         if named["worst"]:
             assert abs(float(named["worst"]) - least[chosen].mean()) < 0.02
         leaks.append((share - float(greatest[chosen].mean()), slack))
@@ -417,6 +424,36 @@ def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
     shown = bool((world.greatest() > greatest + 1e-9).any())
     assert (end == "the mask shows the answers, and the model does not use them") == shown
     assert shown or (end == "the mask holds") == bool((honest < 1 - 1e-9).any())
+
+
+@law(
+    "parts/learning.untold_sentence",
+    r"The model is not told the length\. The ceiling is the most that can be right in sequences of length "
+    r"(?P<length>\d+): (?P<most>[\d.]+) at (?P<below>[^.]+)\. There the best guess of a model that does not know the "
+    r"length is right (?P<best>[\d.]+) of the time\.(?: At (?P<ends>[^.]+) it guesses that SEP comes: SEP is likelier "
+    r"than any one symbol\.)?",
+)
+def untold(world: World, length: str, most: Shown, below: str, best: Shown, ends: str | None) -> None:
+    n, task = int(length), world.task
+    names, answers = task.target_names(n), task.answers(n)
+    guessed, greatest = world.most(n), world.greatest(n)
+    where = guessed < greatest - 1e-9
+    assert len(task.lengths) > 1
+    assert spans(below, names) == np.flatnonzero(where).tolist()
+    assert abs(most.value - greatest[where].mean()) < 0.02
+    assert abs(best.value - guessed[where].mean()) < 0.02
+    never = where & (guessed < 1e-9) & ~answers
+    assert (spans(ends, names) if ends else []) == np.flatnonzero(never).tolist()
+    causal = masks.parse(world.sizes.mask).matrix(len(names)).sum() == len(names) * (len(names) + 1) / 2
+    for target in np.flatnonzero(never & causal).tolist():  # SEP, of the lengths that are left, against one symbol
+        left = len([each for each in task.lengths if each > target])
+        assert 1 / left > (1 - 1 / left) / task.symbols
+
+
+@law("parts/learning.untold_sentence", None)
+def told(world: World) -> None:
+    """Where the best guess is at the ceiling."""
+    assert np.allclose(world.most(), world.greatest())
 
 
 @law(

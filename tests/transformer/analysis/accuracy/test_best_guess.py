@@ -221,9 +221,9 @@ def test_what_was_solved_is_said_where_not_every_answer_can_be_known():
     )
 
 
-def test_the_verdict_says_what_the_best_guess_has_where_the_length_is_not_told():
+def test_the_verdict_says_of_a_question_whose_length_is_not_told_that_it_is_random():
     config = RunConfig(task=TaskConfig(min_length=4))
     batch = config.build_task().fresh(np.random.default_rng(1), 4000, 8)
     assert verdict(counted(config, batch, guesses(config, batch, ties="any")), config) == (
-        "second half 1.00, first half 0.04 (the best guess without knowing the length has 0.04): the mask holds"
+        "second half 1.00, first half 0.04 (random symbols, which can only be guessed): the mask holds"
     )

@@ -99,10 +99,12 @@ def test_what_is_trained_is_said_with_its_steps(monkeypatch):
         def __init__(self, steps, done=False, waiting=False):
             self.steps, self.done, self.waiting = [None] * steps, done, waiting
 
-    said = bag._under_way
-    assert said({"learned": Going(7, done=True), "none": Going(30)}).endswith("now, without positions step 30 …")
+    said, most = bag._under_way, bag.no_positions.STEPS
+    assert said({"learned": Going(7, done=True), "none": Going(30)}).endswith(
+        f"now, without positions step 30, of at most {most}: the bars grow with it …"
+    )
     assert said({"learned": Going(7), "none": Going(0, waiting=True)}).endswith(
-        "with learned positions step 7 and without positions step 0 …"
+        f"with learned positions step 7 and without positions step 0, of at most {most} each: the bars grow with it …"
     )
     assert said({"learned": Going(7, done=True), "none": Going(9, done=True)}) == ""
 
