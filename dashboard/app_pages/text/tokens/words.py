@@ -21,10 +21,10 @@ def many(count: int, name: str) -> str:
 @claim
 def headline(cut: Cut) -> str:
     """How long the text is, and from how few of its tokens each is predicted, where it fills a window."""
-    has = f"This text has {many(len(cut.tokens), 'token')}"
+    n = many(len(cut.tokens), "token")
     if not len(cut.places):
-        return f"{has}: too few for a window of {cut.length}."
-    return f"{has}. In windows of {cut.length}, no token is predicted from more than the {cut.seen[-1]} before it."
+        return f"{n}: too few for a window of {cut.length}."
+    return f"{n}: none is predicted from more than {cut.seen[-1]} before it."
 
 
 def numbered(cut: Cut) -> str:

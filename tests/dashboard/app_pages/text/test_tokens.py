@@ -157,9 +157,8 @@ def of(count: int, length: int = 2, unknown: int = 0, by: str = "words") -> Cut:
 
 
 def test_sentences_are_true_of_their_numbers() -> None:
-    assert words.headline(of(1)) == "This text has 1 token: too few for a window of 2."
-    told = "This text has 7 tokens. In windows of 3, no token is predicted from more than the 2 before it."
-    assert words.headline(of(7, length=3)) == told
+    assert words.headline(of(1)) == "1 token: too few for a window of 2."
+    assert words.headline(of(7, length=3)) == "7 tokens: none is predicted from more than 2 before it."
     assert "This text has 2 different tokens. None occurs more often than ‘see’: 4 times." in words.numbered(of(7))
     assert words.windowed(of(2)) == "1 window of 2 tokens. No token is left out."
     assert words.windowed(of(6, length=3)) == "2 windows of 3 tokens, no token in two of them. No token is left out."
@@ -246,10 +245,8 @@ def test_the_numbers_on_the_page_are_worked_out_here(shipped: Text, text: str, b
     assert (array(bars["x"]) - 1).tolist() == sorted(windows)
     assert array(bars["y"]).tolist() == [i for _ in starts for i in range(length)]
     unknown = ids.count(len(vocabulary))
-    assert app.title[0].value == (
-        f"This text has {len(tokens)} tokens. In windows of {length}, no token is predicted from more than the "
-        f"{length - 1} before it."
-    )
+    told = f"{len(tokens)} tokens: none is predicted from more than {length - 1} before it."
+    assert app.title[0].value == told
     often = Counter(visible).most_common(1)[0][1]
     assert re.search(rf"This text has {len({*tokens})} different tokens?\. None occurs .*: {often} times?\.", said(app))
     assert (f"{unknown} token" in said(app)) == bool(unknown)
@@ -319,7 +316,7 @@ def test_what_a_link_names_in_vain_falls_back_with_a_notice_each(shipped: Text) 
 
 def test_a_text_too_short_for_a_window_is_said_to_be(shipped: Text) -> None:
     app = open_page("tokens", run="shakespeare", cut_text="   ")
-    assert app.title[0].value == "This text has 1 token: too few for a window of 8."
+    assert app.title[0].value == "1 token: too few for a window of 8."
     assert not app.warning
     assert len(boxes(app)) == 1
 

@@ -12,6 +12,7 @@ import numpy as np
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import World
 from transformer import masks
+from transformer.tasks import Batch
 
 TOKENS = "app_pages/text/tokens/words.headline"
 
@@ -24,23 +25,81 @@ def cut_by_hand(world: World) -> tuple[list[str], int]:
     return [*text] if by == "characters" else re.findall(r"⟨unk⟩|\w+|[^\w⟨]+", text), int(view.get("cut_window", 8))
 
 
-@law(
-    TOKENS,
-    r"This text has (?P<tokens>[\d,]+) tokens\. In windows of (?P<length>\d+), no token is predicted from more than "
-    r"the (?P<most>\d+) before it\.",
-    rare=True,
-)
-def predicted_from(world: World, tokens: Shown, length: str, most: str) -> None:
+@law(TOKENS, r"(?P<tokens>[\d,]+) tokens: none is predicted from more than (?P<most>\d+) before it\.")
+def predicted_from(world: World, tokens: Shown, most: str) -> None:
     """What is read begins with SEP, so that much of the text stands before the last target of a window."""
     cut, window = cut_by_hand(world)
-    assert tokens == len(cut)
-    assert int(length) == window <= len(cut)
+    assert tokens == len(cut) >= window
     read = np.arange(window) > 0
     assert int(most) == int((masks.parse(world.sizes.mask).matrix(window) & read).sum(axis=1).max())
 
 
-@law(TOKENS, r"This text has (?P<tokens>[\d,]+) tokens?: too few for a window of (?P<length>\d+)\.", rare=True)
+@law(TOKENS, r"(?P<tokens>[\d,]+) tokens?: too few for a window of (?P<length>\d+)\.")
 def too_few(world: World, tokens: Shown, length: str) -> None:
     cut, window = cut_by_hand(world)
     assert tokens == len(cut)
     assert int(length) == window > len(cut)
+
+
+# --- a text that the model writes
+
+WRITES = "app_pages/text/writing/words.headline"
+SURPRISE = "app_pages/text/writing/words.own_surprise"
+
+
+def written(world: World) -> tuple[list[float], list[bool]]:
+    """The text that the page has the model write, drawn here: the probability of each token, and was none likelier?"""
+    view = dict(world.view)
+    temperature, seed = float(view.get("temperature", 0.8)), int(view.get("writing_seed", 0))
+    tokens, vocabulary = world.task.begun(view["prompt"]), world.task.known.vocabulary
+    said = list(range(len(vocabulary.tokens)))  # the unknown token, SEP and padding stand last, and in no text
+    found, first = [], []
+    for _ in range(int(view["written"])):
+        read = np.array([tokens])
+        alike = np.ones_like(read, dtype=bool)
+        logits = world.through(Batch(read, read, alike, alike)).logits[0, -1]
+        shares = np.exp(logits - logits.max())
+        found_likely = shares / shares.sum()
+        if temperature:
+            drawn = np.exp((logits[said] - logits[said].max()) / temperature).cumsum()
+            thrown = np.random.default_rng((seed, len(tokens))).random()
+            token = int(np.searchsorted(drawn, thrown * drawn[-1], side="right"))
+        else:
+            token = int(logits[said].argmax())
+        tokens.append(token)
+        found.append(float(found_likely[token]))
+        first.append(bool(logits[token] >= logits[:-1].max()))
+    return found, first
+
+
+@law(
+    WRITES, r"(?P<part>None|Each|\d+) of the (?P<tokens>\d+) tokens that it wrote (?P<were>was|were) its first guess\."
+)
+def were_first(world: World, part: str, tokens: str, were: str) -> None:
+    _, first = written(world)
+    assert int(tokens) == len(first) > 1
+    assert {"None": 0, "Each": len(first)}.get(part, part) in (sum(first), str(sum(first)))
+    assert (were == "were") == (1 < sum(first) < len(first))
+
+
+@law(WRITES, r"The token that it wrote was (?P<no>not )?its first guess\.")
+def was_first(world: World, no: str | None) -> None:
+    _, first = written(world)
+    assert first == [no is None]
+
+
+@law(WRITES, r"It writes (?P<tokens>\d+) tokens?, one by one\.", rare=True)
+def writes(world: World, tokens: str) -> None:
+    """The tests of the page wait until a text is whole; that of the words says this."""
+    assert tokens == dict(world.view).get("written", "120")
+
+
+@law(SURPRISE, r"To the model itself this text has perplexity (?P<perplexity>[\d.,]+)\.")
+def has_perplexity(world: World, perplexity: Shown) -> None:
+    found, _ = written(world)
+    assert perplexity == float(np.exp(-np.log(found).mean()))
+
+
+@law(SURPRISE, None, rare=True)
+def writes_still(world: World) -> None:
+    """The same."""
