@@ -81,7 +81,7 @@ OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "str
 ABOUT = sorted(PAGES.keys() - OTHERS)
 PLAIN = {"lectures", "exercises"}
 """Pages whose titles are names of what they are for, and state nothing of a model."""
-NO_LAW = OTHERS - PLAIN - {"lengths", "bottleneck", "tokens", "writing"}
+NO_LAW = OTHERS - PLAIN - {"lengths", "bottleneck", "tokens", "writing", "context"}
 """Pages whose titles are no claims yet. It only becomes shorter: a page that is new is none of them."""
 VIEWS: dict[str, list[dict[str, str]]] = {
     "accuracy": [
@@ -107,6 +107,13 @@ OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
         {"prompt": "The king", "written": "24"},
         {"prompt": "The king", "written": "6", "temperature": "0.0"},
         {"prompt": "The king", "written": "1", "writing_seed": "3"},
+    ],
+    "context": [
+        {},
+        {"walk_given": "6", "walk_turn": "anticlockwise", "scores": "dot", "turned": "90"},
+        {"walk_given": "5", "scores": "cosine", "walk_start": "2"},
+        {"walk_given": "3", "scores": "uniform"},
+        {"walk_given": "6", "stretch": "0.1"},
     ],
 }
 """The same of the pages that are not opened on the models of the grid."""
