@@ -81,7 +81,7 @@ OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "str
 ABOUT = sorted(PAGES.keys() - OTHERS)
 PLAIN = {"lectures", "exercises"}
 """Pages whose titles are names of what they are for, and state nothing of a model."""
-NO_LAW = OTHERS - PLAIN - {"lengths", "bottleneck", "tokens", "writing", "context"}
+NO_LAW = OTHERS - PLAIN - {"lengths", "bottleneck", "tokens", "writing", "reading", "context"}
 """Pages whose titles are no claims yet. It only becomes shorter: a page that is new is none of them."""
 VIEWS: dict[str, list[dict[str, str]]] = {
     "accuracy": [
@@ -108,6 +108,7 @@ OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
         {"prompt": "The king", "written": "6", "temperature": "0.0"},
         {"prompt": "The king", "written": "1", "writing_seed": "3"},
     ],
+    "reading": [{}, {"read_work": "2", "read_place": "300"}, {"run": "reverse"}],
     "context": [
         {},
         {"walk_given": "6", "walk_turn": "anticlockwise", "scores": "dot", "turned": "90"},
@@ -274,11 +275,12 @@ def test_the_title_of_every_other_page_is_a_true_claim_or_known_to_have_no_law(
 ) -> None:
     """In each of its views, in which each of its forms is said."""
     monkeypatch.setattr("dashboard.app_pages.text.writing.draft.AT_ONCE", PATIENCE)
-    run = Run(ROOT / "checkpoints" / ("shakespeare" if page in ("tokens", "writing", "reading") else "reverse"))
-    folder, step = folder_of(page), max(run.snapshots())
-    model, config = checkpoints.load(run.snapshot(step))
+    usual, folder = "shakespeare" if page in ("tokens", "writing", "reading") else "reverse", folder_of(page)
     for view in OTHER_VIEWS.get(page, [{}]):
         heard.clear()
+        run = Run(ROOT / "checkpoints" / view.get("run", usual))
+        step = max(run.snapshots())
+        model, config = checkpoints.load(run.snapshot(step))
         app = open_page(page, **{"run": run.name} | view)
         titles = {shown(each.value) for each in app.title}
         assert titles

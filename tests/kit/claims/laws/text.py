@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from dashboard.models.passages import held_out
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import World
 from transformer import masks
@@ -103,3 +104,61 @@ def has_perplexity(world: World, perplexity: Shown) -> None:
 @law(SURPRISE, None, rare=True)
 def writes_still(world: World) -> None:
     """The same."""
+
+
+# --- a text that the model reads
+
+READS = "app_pages/text/reading/words.headline"
+DISTANCE = "app_pages/text/reading/words.distance_title"
+
+
+@law(
+    READS,
+    r"(?P<known>Of known words, )?“(?P<word>.*)” surprised it most: it cost (?P<nats>[\d.]+) nats\.",
+)
+def surprises_most(world: World, known: str | None, word: str, nats: Shown) -> None:
+    view = dict(world.view)
+    passage, before, _ = held_out(world.task, int(view.get("read_work", 1)), int(view.get("read_place", 1)))
+    read = np.array([[world.task.separator, *passage[:-1]]])
+    alike = np.ones_like(read, dtype=bool)
+    logits = world.through(Batch(read, read, alike, alike)).logits[0]
+    logits = logits - logits.max(axis=1, keepdims=True)
+    own = logits[np.arange(len(passage)), passage]
+    cost = (np.log(np.exp(logits).sum(axis=1)) - own)[before:]
+    vocabulary = world.task.known.vocabulary
+    spelt = [*vocabulary.tokens, "⟨unk⟩"]
+    of_known = np.where(passage[before:] == vocabulary.unknown, -1.0, cost)
+    place = int(of_known.argmax() if of_known.max() >= 0 else cost.argmax())
+    assert word == spelt[passage[before:][place]].replace(" ", "␣").replace("\n", "↵")
+    assert nats == cost[place]
+    assert (known is not None) == (cost.max() > cost[place])
+
+
+@law(
+    DISTANCE,
+    r"Head (?P<near>[\d.]+) looks nearest, head (?P<far>[\d.]+) farthest: (?P<low>[\d.]+) and "
+    r"(?P<high>[\d.]+) tokens\.",
+)
+def look_near_and_far(world: World, near: str, far: str, low: Shown, high: Shown) -> None:
+    """Also on sequences that the page has not read; of a text they are few, so of it less is asked."""
+    lawful = world.task.lawful
+    batch = world.others(1024) if lawful else world.task.encode(world.task.draw(np.random.default_rng(5), 16, 256))
+    seen = world.through(batch)
+    n = batch.tokens.shape[1]
+    away = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))[n // 2 :]
+    found = {
+        head: float((seen.patterns[head.site][:, head.index, n // 2 :] * away).sum(axis=2).mean())
+        for head in world.heads
+        if head.site.endswith("self_attention")
+    }
+    room = 0.05 + (0.02 if lawful else 0.15) * max(found.values())
+    for name, shown in ((near, low), (far, high)):
+        assert abs(found[world.head(name)] - shown.value) < room
+    assert found[world.head(near)] < min(found.values()) + room
+    assert found[world.head(far)] > max(found.values()) - room
+
+
+@law(DISTANCE, r"(?P<who>Head [\d.]+ looks|All \d+ heads look) (?P<far>[\d.]+) tokens away on average\.", rare=True)
+def looks_away(world: World, who: str, far: Shown) -> None:
+    """A test of the words says it."""
+    raise AssertionError("the shipped models have several heads, and they look near and far")
