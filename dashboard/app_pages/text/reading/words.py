@@ -90,7 +90,7 @@ def headline(found: Surprise, words: Sequence[str]) -> str:
     """Which token surprised it most, and what that cost; an unknown one only where all are."""
     most = most_surprising(found, words)
     which = "Of known words, " if found.nats[most] < found.nats.max() else ""
-    return f"{which}{called(words[most])} surprised it most: it cost {found.nats[most]:.2f} nats."
+    return f"{which}{called(words[most])} surprised it most: {found.nats[most]:.2f} nats."
 
 
 def most_surprising(found: Surprise, words: Sequence[str]) -> int:

@@ -114,7 +114,7 @@ DISTANCE = "app_pages/text/reading/words.distance_title"
 
 @law(
     READS,
-    r"(?P<known>Of known words, )?“(?P<word>.*)” surprised it most: it cost (?P<nats>[\d.]+) nats\.",
+    r"(?P<known>Of known words, )?“(?P<word>.*)” surprised it most: (?P<nats>[\d.]+) nats\.",
 )
 def surprises_most(world: World, known: str | None, word: str, nats: Shown) -> None:
     view = dict(world.view)
