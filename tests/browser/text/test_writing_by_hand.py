@@ -18,7 +18,7 @@ WORD = """(host, index) => {
 
 def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, address: str, plays: str) -> None:
     page.goto(f"{address}/writing?run={plays}&written=60&prompt=The+crow+that+calls")
-    expect(title(page)).to_contain_text("It wrote 60 tokens")
+    expect(title(page)).to_contain_text("of the 60 tokens that it wrote")
     passage, glances = page.locator(".passage[data-words='68']"), page.locator(".glances[data-heads='8']")
     expect(passage).to_be_visible()
     expect(glances).to_be_visible()
@@ -39,5 +39,5 @@ def test_words_come_and_are_chosen_and_heads_are_looked_through(page: Page, addr
     page.wait_for_url(query(head="decoder.1.self_attention.0"))
     page.get_by_role("button", name="Another seed").click()
     page.wait_for_url(query(writing_seed="1", head="decoder.1.self_attention.0"))
-    expect(title(page)).to_contain_text("It wrote 60 tokens")
+    expect(title(page)).to_contain_text("of the 60 tokens that it wrote")
     assert "word=" not in page.url

@@ -10,6 +10,8 @@ import numpy as np
 
 from dashboard.figures.kit.numbers import written
 from dashboard.parts import steps
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 if TYPE_CHECKING:
     from transformer.recurrent.look_back import Weighing
@@ -67,19 +69,16 @@ def point(vector: np.ndarray) -> str:
     return f"({', '.join(number(value) for value in vector)})"
 
 
+@claim
 def headline(work: Weighing) -> str:
-    """What the context vector is made of, from its numbers."""
-    n, context = len(work.pattern), point(work.context)
+    """Which value has the largest share in the context vector; two decimals that are alike are no order."""
     if np.ptp(work.pattern) < 1e-6:
-        return f"The context vector {context} is the mean of all {n} values."
-    first, second, *others = (int(i) for i in np.argsort(-work.pattern, kind="stable"))
-    shares = f"{work.pattern[first]:.2f} of value {first + 1}"
-    if not others:
-        return f"The context vector is {context}: {shares} and {work.pattern[second]:.2f} of value {second + 1}."
-    return (
-        f"The context vector is {context}: {shares}, {work.pattern[second]:.2f} of value {second + 1} and "
-        f"{work.pattern[others].sum():.2f} of the other{f' {len(others)}' if len(others) > 1 else ''}."
-    )
+        return f"The context vector is the mean of all {len(work.pattern)} values."
+    most = f"{work.pattern.max():.2f}"
+    first = [str(i + 1) for i, share in enumerate(work.pattern) if f"{share:.2f}" == most]
+    if len(first) > 1:
+        return f"Values {listed(first)} have the largest shares in the context: {most} each."
+    return f"Value {first[0]} has the largest share in the context vector: {most}."
 
 
 def formula(work: Weighing, stage: str) -> str:

@@ -38,8 +38,8 @@ HEIGHT = 430
 WHAT = {"held": "held out", "input": "the input"}
 
 
-def chosen_passage() -> tuple[Question, int, str]:
-    """The tokens to be read, how many of them only lead up to the passage, and from what they are."""
+def chosen_passage() -> tuple[Question, int]:
+    """The tokens to be read, and how many of them only lead up to the passage."""
     menus = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with menus, st.container(width="content"):
         what = bound_choice(
@@ -52,7 +52,7 @@ def chosen_passage() -> tuple[Question, int, str]:
             also={"read_word": None},
         )
     if what == "input":
-        return session.question(model), 0, "the input"
+        return session.question(model), 0
     task = measured.text_of(model)
     titles = [titled(title) for title in task.known.titles]
     with menus:
@@ -63,7 +63,7 @@ def chosen_passage() -> tuple[Question, int, str]:
         if last > 1:
             st.button("Another place", on_click=move, args=(last,), icon=":material/casino:")
     passage, before, _ = held_out(task, number + 1, first)
-    return passage, before, titles[number]
+    return passage, before
 
 
 def work_menu(titles: list[str]) -> int:
@@ -171,10 +171,10 @@ def grows() -> None:
 def text() -> None:
     """The parts that need a text."""
     title = st.container()
-    chosen, before, name = chosen_passage()
+    chosen, before = chosen_passage()
     found = surprise(model, chosen, before)
     words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(before, len(chosen)))
-    said = headline(found, words, name)
+    said = headline(found, words)
     title.title(plain(said), anchor=False)
     surprises(found, words, before, said)
     if session.first_look():

@@ -15,6 +15,7 @@ from transformer.analysis.findings import Head
 from transformer.analysis.heads.distances import MOST, Distances
 from transformer.analysis.heads.induction import INDUCTION, LEAST, PREVIOUS, Repetition
 from transformer.analysis.heads.metrics import MARGIN, Estimate
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted
 from transformer.text.perplexity import COUNTING
 from transformer.text.perplexity import said as in_words
@@ -84,12 +85,12 @@ def article(name: str) -> str:
     return f"an {name}" if name.startswith("8") else f"a {name}"
 
 
-def headline(found: Surprise, words: Sequence[str], work: str) -> str:
-    """How unsure it was, and what surprised it most."""
-    rarest = int(found.nats.argmax())
+@claim
+def headline(found: Surprise, words: Sequence[str]) -> str:
+    """Which token surprised it most, and what that cost; an unknown one only where all are."""
     most = most_surprising(found, words)
-    which = "" if most == rarest else "Of known words, "
-    return f"{work}: perplexity {in_words(found.perplexity)}. {which}{called(words[most])} surprises it most."
+    which = "Of known words, " if found.nats[most] < found.nats.max() else ""
+    return f"{which}{called(words[most])} surprised it most: {found.nats[most]:.2f} nats."
 
 
 def most_surprising(found: Surprise, words: Sequence[str]) -> int:
@@ -208,15 +209,15 @@ def rule() -> str:
 # --- distances
 
 
+@claim
 def distance_title(found: Distances, labels: Sequence[str]) -> str:
-    """Which head looks nearest and which farthest."""
+    """Which head looks nearest and which farthest, in tokens on average."""
     near, far = int(found.mean.mean.argmin()), int(found.mean.mean.argmax())
-    if near == far:
-        return f"Head {labels[near]} looks {found.mean.mean[near]:.1f} tokens away on average."
-    return (
-        f"Head {labels[near]} looks nearest ({found.mean.mean[near]:.1f} tokens away on average), head {labels[far]} "
-        f"farthest ({found.mean.mean[far]:.1f})."
-    )
+    low, high = (f"{found.mean.mean[each]:.1f}" for each in (near, far))
+    if low == high:
+        who = f"Head {labels[near]} looks" if len(labels) == 1 else f"All {len(labels)} heads look"
+        return f"{who} {low} tokens away on average."
+    return f"Head {labels[near]} looks nearest, head {labels[far]} farthest: {low} and {high} tokens."
 
 
 def distance_sentence(found: Distances, head: Head, label: str) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from dashboard.app_pages.text.tokens.cut import Cut
+from transformer.foundation.claims import claim
 from transformer.text.tokens import shown
 
 ONE = {"words": "word", "characters": "character"}
@@ -17,24 +18,27 @@ def many(count: int, name: str) -> str:
     return f"{count:,} {name}{'s' * (count != 1)}"
 
 
+@claim
 def headline(cut: Cut) -> str:
-    """The text in numbers."""
-    n, kinds, windows = len(cut.tokens), len(set(cut.tokens)), len(cut.places)
-    if not windows:
-        return f"{many(n, 'token').capitalize()}: too few for a window of {cut.length}."
-    fill = "fill" if n != 1 else "fills"
-    return f"{many(n, 'token')}, {kinds:,} of them different, {fill} {many(windows, 'window')} of {cut.length}."
+    """How long the text is, and from how few of its tokens each is predicted, where it fills a window."""
+    n = many(len(cut.tokens), "token")
+    if not len(cut.places):
+        return f"{n}: too few for a window of {cut.length}."
+    return f"{n}: none is predicted from more than {cut.seen[-1]} before it."
 
 
 def numbered(cut: Cut) -> str:
     """Where the numbers come from, and what is unknown."""
-    vocabulary = cut.vocabulary
-    (often, times), *_ = Counter(cut.tokens).most_common(1)
+    vocabulary, counts = cut.vocabulary, Counter(cut.tokens)
+    (often, times), *_ = counts.most_common(1)
     first = (
         f"The small numbers are ids: places in the vocabulary of {many(len(vocabulary.tokens), ONE[vocabulary.by])}, "
         "the most frequent first, from 0."
     )
-    here = f"Here ‘{shown(often)}’ stands most often: {many(times, 'time')}."
+    here = (
+        f"This text has {many(len(counts), 'different token')}. None occurs more often than ‘{shown(often)}’: "
+        f"{many(times, 'time')}."
+    )
     unknown = int(cut.unknown.sum())
     if not unknown:
         return f"{first} {here} No token is unknown."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dashboard.app_pages.text.writing.draft import Draft, Ranking
+from transformer.foundation.claims import claim
 from transformer.sampling import Sampling
 from transformer.text.perplexity import perplexity, said
 
@@ -12,14 +13,25 @@ TOLD = 3
 """Words that are named in a sentence about attention."""
 
 
+@claim
 def headline(draft: Draft, most: int, live: bool) -> str:
-    """How many tokens there are, and how surprising they were to the model itself."""
+    """How many of the tokens it wrote were its first guess; how many it writes, while it does."""
     n = len(draft.said)
     if live or not n:
-        return f"It writes {most} tokens, one by one."
-    many = said(perplexity(draft.nats))
-    tokens = "1 token" if n == 1 else f"{n} tokens"
-    return f"It wrote {tokens}. The perplexity of its own text is {many} per token."
+        return f"It writes {most} token{'s' * (most != 1)}, one by one."
+    first = sum(each.probability >= each.alternatives.probabilities[0] for each in draft.said)
+    if n == 1:
+        return f"The token that it wrote was {'' if first else 'not '}its first guess."
+    part = {0: "None of the", n: "Each of the"}.get(first, f"{first} of the")
+    return f"{part} {n} tokens that it wrote {'were' if 1 < first < n else 'was'} its first guess."
+
+
+@claim
+def own_surprise(draft: Draft, live: bool) -> str:
+    """How surprising its own text was to it; nothing while it writes."""
+    if live or not draft.said:
+        return ""
+    return f"To the model itself this text has perplexity {said(perplexity(draft.nats))}."
 
 
 def at(draft: Draft, place: int) -> str:

@@ -177,7 +177,7 @@ def pictures(model: Model, task: Text, prompt: str, found: Writing) -> None:
             st.caption(look.said)
         if out_of_sight := words.out_of_sight(draft, place, task.n_ctx):
             st.caption(f":material/visibility_off: {plain(out_of_sight)}")
-        st.caption(words.how(writing_draft.sampling_of(mine), speed))
+        st.caption(f"{words.own_surprise(draft, live)} {words.how(writing_draft.sampling_of(mine), speed)}".strip())
     with right:
         if place is not None:
             alternatives(model, draft, place)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from dashboard.app_pages.text.reading import words
 from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, repetition_lines
 from dashboard.app_pages.text.reading.words import probability, titled
 from dashboard.components.payload import unpack
@@ -57,10 +60,11 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     header, values = drawn(app)
     np.testing.assert_allclose(values, nats, atol=1e-4)
     assert header["tokens"] == words_of(task, stretch[16:])
-    assert f": perplexity {math.exp(nats.mean()):.1f}. " in app.title[0].value
     right = sum(row.argmax() == token for row, token in zip(p, stretch[16:], strict=True))
     known = np.where(np.array(header["tokens"]) == "⟨unk⟩", -1, nats)
     assert header["chosen"] == known.argmax()
+    assert app.title[0].value.endswith(f"surprised it most: {known.max():.2f} nats.")
+    assert app.title[0].value.startswith("Of known words") == bool(nats.max() > known.max())
     (said,) = [caption.value for caption in app.caption if "nats on average here" in caption.value]
     assert said.startswith(
         f"A token costs {nats.mean():.2f} nats on average here (perplexity {math.exp(nats.mean()):.1f}), and"
@@ -187,7 +191,14 @@ def test_a_model_with_a_law_is_offered_one_that_reads_text() -> None:
     app = open_page("reading", run="compiled")
     assert not app.error
     assert [button.label for button in app.button if button.label.startswith("Look at")] == [f"Look at {NAME}"]
-    assert "tokens away on average" in app.title[0].value
+    assert re.fullmatch(r"Head 0\.0 looks .* tokens away on average\.", app.title[0].value)
+
+
+def test_heads_that_look_as_far_are_put_in_no_order() -> None:
+    for many, who in ((1, "Head 0.0 looks"), (2, "All 2 heads look")):
+        heads = SimpleNamespace(mean=SimpleNamespace(mean=np.array([1.02, 0.98])[:many]))
+        said = words.distance_title(cast("Any", heads), ["0.0", "0.1"][:many])
+        assert said == f"{who} 1.0 tokens away on average."
 
 
 def test_a_small_probability_is_one_in_many() -> None:

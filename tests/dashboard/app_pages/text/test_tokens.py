@@ -158,8 +158,8 @@ def of(count: int, length: int = 2, unknown: int = 0, by: str = "words") -> Cut:
 
 def test_sentences_are_true_of_their_numbers() -> None:
     assert words.headline(of(1)) == "1 token: too few for a window of 2."
-    assert words.headline(of(2)) == "2 tokens, 2 of them different, fill 1 window of 2."
-    assert words.headline(of(7)) == "7 tokens, 2 of them different, fill 2 windows of 2."
+    assert words.headline(of(7, length=3)) == "7 tokens: none is predicted from more than 2 before it."
+    assert "This text has 2 different tokens. None occurs more often than ‘see’: 4 times." in words.numbered(of(7))
     assert words.windowed(of(2)) == "1 window of 2 tokens. No token is left out."
     assert words.windowed(of(6, length=3)) == "2 windows of 3 tokens, no token in two of them. No token is left out."
     assert "1 token stands in no window (faint)." in words.windowed(of(3))
@@ -244,10 +244,11 @@ def test_the_numbers_on_the_page_are_worked_out_here(shipped: Text, text: str, b
     bars = trace(app, "cut-context", "in its window")
     assert (array(bars["x"]) - 1).tolist() == sorted(windows)
     assert array(bars["y"]).tolist() == [i for _ in starts for i in range(length)]
-    kinds, unknown = len(set(tokens)), ids.count(len(vocabulary))
-    assert app.title[0].value == (
-        f"{len(tokens)} tokens, {kinds} of them different, fill {len(starts)} windows of {length}."
-    )
+    unknown = ids.count(len(vocabulary))
+    told = f"{len(tokens)} tokens: none is predicted from more than {length - 1} before it."
+    assert app.title[0].value == told
+    often = Counter(visible).most_common(1)[0][1]
+    assert re.search(rf"This text has {len({*tokens})} different tokens?\. None occurs .*: {often} times?\.", said(app))
     assert (f"{unknown} token" in said(app)) == bool(unknown)
     assert f"{len(tokens) - len(windows)} tokens stand in no window" in said(app)
     before = np.mean(sorted(windows))

@@ -13,7 +13,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.text.writing import draft
+from dashboard.app_pages.text.writing import draft, words
 from dashboard.app_pages.text.writing.draft import Writing
 from dashboard.app_pages.text.writing.figures import alternatives_bars
 from dashboard.app_pages.text.writing.glances import Glances
@@ -102,13 +102,25 @@ def test_every_probability_is_the_softmax_of_the_logits_and_what_it_was_drawn_wi
     assert f"the model gave it {likely[text[place]]:.3f}" in header["says"][place]
 
 
-def test_the_title_says_the_surprise_of_what_was_written(shelf: Run, model: Transformer, task: Text) -> None:
+def test_the_title_says_what_was_its_first_guess_and_a_caption_the_surprise(
+    shelf: Run, model: Transformer, task: Text
+) -> None:
     app = open_page("writing", **LINK)
     header, _ = component(app, "writing-passage")
     text, given = ids(task, header["tokens"]), header["given"]
     assert len(text) - given == 20
     nats = [-np.log(softmax(logits_after(model, text[:place]))[text[place]]) for place in range(given, len(text))]
-    assert f"perplexity of its own text is {np.exp(np.mean(nats)):.1f} per" in app.title[0].value
+    said = f"To the model itself this text has perplexity {np.exp(np.mean(nats)):.1f}."
+    assert any(caption.value.startswith(said) for caption in app.caption)
+    tops = [logits_after(model, text[:place])[:-1].argmax() == text[place] for place in range(given, len(text))]
+    assert app.title[0].value == f"{sum(tops)} of the 20 tokens that it wrote were its first guess."
+
+
+def test_a_text_that_is_not_there_yet_has_no_number_but_how_much_is_written(task: Text) -> None:
+    none = draft.Draft(task, "The crow", ())
+    assert words.headline(none, 1, live=True) == "It writes 1 token, one by one."
+    assert words.headline(none, 20, live=False) == "It writes 20 tokens, one by one."
+    assert not words.own_surprise(none, live=False)
 
 
 @pytest.mark.daily(1)
@@ -312,7 +324,7 @@ def test_a_model_without_a_text_is_told_and_the_way_shown(shelf: Run) -> None:
     assert "needs a model that reads text" in app.title[0].value
     app.button(key="elsewhere").click().run()
     assert link(app)["run"] == "plays"
-    assert "It wrote" in app.title[0].value
+    assert "that it wrote" in app.title[0].value
 
 
 @pytest.mark.daily(1)

@@ -37,7 +37,6 @@ def leads(name: str, share: str, length: int) -> None:
     r"After (?P<steps>[\d,]+) steps up to length (?P<trained>\d+), (?P<name>.+) reverses (?P<own>[\d.]+) of it, "
     r"(?P<share>[\d.]+) of length (?P<near>\d+)(?:; (?:no encoding (?P<none>\d+)|(?P<other>.+) (?P<far_share>[\d.]+) "
     r"of length (?P<far>\d+)))?\.",
-    rare=True,
 )
 def reverses(
     world: World, steps: Shown, trained: str, name: str, own: Shown, share: str, near: str, none: str | None,
@@ -58,7 +57,6 @@ def reverses(
     "app_pages/how_it_began/bottleneck/measurement.headline",
     r"(?P<asked>One vector forgets|One vector or attention)[.?] Right at length (?P<length>\d+): GRU (?P<gru>[\d.]+), "
     r"with attention (?P<attention>[\d.]+), transformer (?P<transformer>[\d.]+)\.",
-    rare=True,
 )
 def right_at_length(world: World, asked: str, length: str, gru: Shown, attention: Shown, transformer: Shown) -> None:
     values = json.loads(BOTTLENECK.read_text())
