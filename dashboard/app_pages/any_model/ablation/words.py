@@ -27,21 +27,19 @@ NOTHING = "Remove a head of this model or change its mask, and see what changes.
 
 @claim
 def headline(before: Look, after: Look, what: str) -> str:
-    """At how many positions the model says another word after the change that `what` names; by how much its vectors
+    """How many of the model's words are others after the change that `what` names; by how much its vectors
     change; or that the output cannot be compared."""
     moved = shift(before, after)
     if moved is None or before.answer is None or after.answer is None:
         return f"{what} the model was asked again. Its output is neither logits nor vectors, so it is not compared."
     if before.answer.kind == "embedding":
-        change = f"changes by {amount(float(moved[0]))} of its length"
-        if len(moved) > 1:
-            change = f"vectors change by {amount(np.nanmean(moved))} of their length on average"
-        return f"{what} the model’s output {change}."
+        vectors = "vectors change by {} of their" if len(moved) > 1 else "vector changes by {} of its"
+        return f"{what}, its {vectors.format(amount(np.nanmean(moved)))} length."
     others = flipped(before, after)
     word = "word" if len(moved) == len(before.given.names) else "answer"
     if len(moved) == 1:
-        return f"{what} the model gives {'another' if others else 'the same'} {word}."
-    return f"{what} the model says another {word} at {others} of {len(moved)} positions."
+        return f"{what}, its {word} {'changes' if others else 'stays the same'}."
+    return f"{what}, {others} of its {len(moved)} {word}s change."
 
 
 @claim

@@ -52,10 +52,10 @@ def headline(seen: Look, measured: Mapping[str, np.ndarray], head: Head) -> str:
     number = seen.heads.index(head)
     label, found = labels_of(seen.heads)[number], does(measured, number)
     if found is None:
-        return f"On this input no one thing has half of the attention of head {label}."
+        return f"Head {label} gives no one thing half of its attention."
     name, share = found
-    twice = ", read twice in a row," if name == "induction" else ""
-    return f"On this input{twice} head {label} looks {LOOKS[name]}, with {share:.2f} of its attention."
+    who = "Of the input read twice, head" if name == "induction" else "Head"
+    return f"{who} {label} looks {LOOKS[name]}: {share:.2f} of its attention."
 
 
 def called(seen: Look, head: Head) -> str:

@@ -39,11 +39,10 @@ def headline(seen: Look, lens: Lens | None) -> str:
     counts, total = agreeing(lens), len(lens.words[-1])
     half = next(i for i, count in enumerate(counts) if 2 * count >= total)
     if half == len(counts) - 1:
-        fewer = f"fewer than half of the {total} words that" if total > 1 else "another word than the one that"
-        return f"Before its last layer the model would say {fewer} it says in the end."
-    words = f"all {total} words" if counts[half] == total else f"{counts[half]} of the {total} words"
-    words = "the word" if total == 1 else words
-    return f"After {place(lens.layers[half])} the model would already say {words} that it says in the end."
+        words = f"Half of its {total} words come" if total > 1 else "Its word comes"
+        return f"{words} only in its last layer."
+    words = f"all of its {total} words" if counts[half] == total else f"{counts[half]} of its {total} words"
+    return f"After {place(lens.layers[half])} it would already say {'its word' if total == 1 else words}."
 
 
 def place(stage: str) -> str:

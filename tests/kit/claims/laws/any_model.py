@@ -33,8 +33,8 @@ def has_no_lens(world: Foreign, layers: str | None) -> None:
 
 @law(
     f"{STREAM}headline",
-    r"After (?P<place>the embedding|layer \d+) the model would already say (?P<how>the word|all \d+ words|\d+ of the "
-    r"\d+ words) that it says in the end\.",
+    r"After (?P<place>the embedding|layer \d+) it would already say (?P<how>its word|all of its \d+ words|\d+ of its "
+    r"\d+ words)\.",
     rare=True,
 )
 def would_already_say(world: Foreign, place: str, how: str) -> None:
@@ -49,8 +49,7 @@ def would_already_say(world: Foreign, place: str, how: str) -> None:
 
 @law(
     f"{STREAM}headline",
-    r"Before its last layer the model would say (?:fewer than half of the (?P<total>\d+) words that|another word than "
-    r"the one that) it says in the end\.",
+    r"(?:Half of its (?P<total>\d+) words come|Its word comes) only in its last layer\.",
     rare=True,
 )
 def only_the_last_layer(world: Foreign, total: str | None) -> None:
@@ -105,7 +104,7 @@ def names_the_change(world: Foreign, what: str) -> None:
 
 @law(
     f"{ABLATION}headline",
-    r"(?P<what>.+) the model says another (?P<word>word|answer) at (?P<others>\d+) of (?P<all>\d+) positions\.",
+    r"(?P<what>.+), (?P<others>\d+) of its (?P<all>\d+) (?P<word>word|answer)s change\.",
     rare=True,
 )
 def says_others(world: Foreign, what: str, word: str, others: str, all: str) -> None:
@@ -117,20 +116,20 @@ def says_others(world: Foreign, what: str, word: str, others: str, all: str) -> 
 
 
 @law(
-    f"{ABLATION}headline", r"(?P<what>.+) the model gives (?P<which>another|the same) (?P<word>word|answer)\.",
+    f"{ABLATION}headline", r"(?P<what>.+), its (?P<word>word|answer) (?P<which>changes|stays the same)\.",
     rare=True,
 )  # fmt: skip
 def gives_one(world: Foreign, what: str, which: str, word: str) -> None:
     names_the_change(world, what)
     before, after = world.answers
     assert (len(before), word == "word") == (1, world.tokens.shape[1] == 1)
-    assert (which == "another") == bool(before.argmax() != after.argmax())
+    assert (which == "changes") == bool(before.argmax() != after.argmax())
 
 
 @law(
     f"{ABLATION}headline",
-    rf"(?P<what>.+) the model’s output (?:vectors change by (?P<mean>{AMOUNT}) of their length on average|changes by "
-    rf"(?P<one>{AMOUNT}) of its length)\.",
+    rf"(?P<what>.+), its (?:vectors change by (?P<mean>{AMOUNT}) of their|vector changes by (?P<one>{AMOUNT}) of its) "
+    r"length\.",
     rare=True,
 )
 def vectors_change(world: Foreign, what: str, mean: str | None, one: str | None) -> None:
@@ -280,7 +279,7 @@ def shares_of(world: Foreign, head: str) -> dict[str, float]:
 
 @law(
     f"{IMPORTED}headline",
-    rf"On this input(?P<twice>, read twice in a row,)? head (?P<head>[\d.]+) looks (?P<kind>{'|'.join(KINDS)}), with "
+    rf"(?:Head|(?P<twice>Of the input read twice, head)) (?P<head>[\d.]+) looks (?P<kind>{'|'.join(KINDS)}): "
     r"(?P<share>[\d.]+) of its attention\.",
     rare=True,
 )
@@ -293,7 +292,7 @@ def looks_there(world: Foreign, twice: str | None, head: str, kind: str, share: 
 
 @law(
     f"{IMPORTED}headline",
-    r"On this input no one thing has half of the attention of head (?P<head>[\d.]+)\.",
+    r"Head (?P<head>[\d.]+) gives no one thing half of its attention\.",
     rare=True,
 )
 def no_one_thing(world: Foreign, head: str) -> None:
