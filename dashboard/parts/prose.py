@@ -91,6 +91,11 @@ def sentence(text: str) -> str:
     return f"{first}."
 
 
+def share_of_cells(seen: int, cells: int) -> str:
+    """How many of a mask's cells these are: "36 of 64 cells", "1 of 1 cell"."""
+    return f"{seen:,} of {cells:,} cell{'s' * (cells != 1)}"
+
+
 def head_label(head: Head, config: ModelConfig) -> str:
     """A head in a sentence: "head 1.3"; in an encoder-decoder, where three share that name, with its kind."""
     return f"head {head.short}" + (f" ({head.kind})" if config.architecture == "encoder-decoder" else "")

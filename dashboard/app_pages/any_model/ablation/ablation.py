@@ -25,7 +25,13 @@ if begun := parts.begin(title):
             problem = str(error)
         except Exception as error:  # the model is a stranger's
             problem = f"with this change the model stopped with an error: {reason(error)}"
-    title.title(words.headline(seen, after, removed, mask, problem), anchor=False)
+    what = words.changes(seen, removed, mask)
+    if not what:
+        title.title(words.NOTHING, anchor=False)
+    elif problem:
+        title.title(f"{what} the model cannot be asked.", anchor=False)
+    else:
+        title.title(words.headline(seen, after, what), anchor=False)
     if problem:
         st.error(plain(f"{problem[0].upper()}{problem[1:].rstrip('.')}."), icon=":material/error:")
     changed.output(foreign, seen, None if after is seen else after)

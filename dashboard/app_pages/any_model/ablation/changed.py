@@ -31,9 +31,11 @@ def output(foreign: Foreign, before: Look, after: Look | None) -> None:
         _words(foreign, before, after)
     if after is None or after.answer is None:
         return
+    if said := words.amount_sentence(before, after):
+        st.markdown(f"**{said}**")
     moved = words.shift(before, after)
     if moved is not None and len(moved) > 1:
-        _bars(before, moved)
+        _bars(before, moved, said)
 
 
 def _words(foreign: Foreign, before: Look, after: Look | None) -> None:
@@ -52,16 +54,15 @@ def _words(foreign: Foreign, before: Look, after: Look | None) -> None:
             Token(foreign.word(int(token)), flipped=bool(token != own))
             for token, own in zip(last[start:], first[start:], strict=True)
         ]
-        flips = int((last != first).sum())
-        said = f"{flips} of {len(first)} likeliest words change."
+        said = words.flips_sentence(before, after)
     tokens(lines, key="imported-words", alt=said)
     shown = f" The last {MOST_WORDS} positions are shown." if start else ""
     st.caption(f"{said}{shown}")
 
 
-def _bars(before: Look, moved: np.ndarray) -> None:
+def _bars(before: Look, moved: np.ndarray, said: str) -> None:
     assert before.answer is not None
-    unit, meaning = words.MEASURE[before.answer.kind]
+    unit, _ = words.MEASURE[before.answer.kind]
     names = before.given.names if len(before.given.names) == len(moved) else [str(1 + i) for i in range(len(moved))]
     figure = coloured(
         position_bars,
@@ -75,6 +76,4 @@ def _bars(before: Look, moved: np.ndarray) -> None:
         against=(0.0, "unchanged"),
         across="position: the token read there",
     )
-    said = f"The output changes by {words.amount(np.nanmean(moved))} {unit} on average over {len(moved)} positions."
     plot(figure, key="imported-change", alt=said, height=260)
-    st.caption(f"{said} {meaning[0].upper()}{meaning[1:]}.")

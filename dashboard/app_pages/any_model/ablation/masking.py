@@ -12,7 +12,7 @@ from dashboard.figures.patterns import pattern_heatmap
 from dashboard.models.imported import Look
 from dashboard.models.long_inputs import from_afar, spans, squares, squares_sentence
 from dashboard.parts.heads import LINK
-from dashboard.parts.prose import labels_of, orientation
+from dashboard.parts.prose import labels_of, orientation, share_of_cells
 from dashboard.parts.widgets import controlled, pick_head
 from dashboard.view import imported as view
 from dashboard.view import session
@@ -105,7 +105,7 @@ def section(before: Look, after: Look, mask: Mask | None) -> None:
 
 def _canvas(attention: Attention, cells: np.ndarray) -> None:
     n = len(cells)
-    said = f"{int(cells.sum()):,} of {cells.size:,} cells may be seen."
+    said = f"{share_of_cells(int(cells.sum()), cells.size)} may be seen."
     if n > LARGEST:
         st.caption(f"{said} Painting is for up to {LARGEST} positions; this input has {n}.")
         return

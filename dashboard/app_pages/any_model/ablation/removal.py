@@ -94,12 +94,7 @@ def _map(seen: Look, costs: np.ndarray, removed: Sequence[Head]) -> None:
         gone[sites.index(head.site), head.index] = head in removed
     assert seen.answer is not None
     unit, meaning = words.MEASURE[seen.answer.kind]
-    best = seen.heads[int(np.nanargmax(costs))]
-    label = labels_of([*seen.heads])[seen.heads.index(best)]
-    said = (
-        f"Removing head {label} alone changes the model’s own output most: by {words.amount(np.nanmax(costs))} {unit} "
-        "on average over the positions of this input."
-    )
+    said = words.removal_sentence(labels_of(seen.heads), costs, unit)
     key = "imported-removal"
 
     def clicked() -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dashboard.models.imported import Look
 from dashboard.parts.prose import labels_of
 from transformer.analysis.findings import Head
-from transformer.foundation.words import listed
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 from transformer.masks import Mask
-
-if TYPE_CHECKING:
-    from transformer.capturing.outputs import Answer
 
 MEASURE = {
     "logits": ("nats", "how far the distribution of words moves (Kullback-Leibler divergence)"),
@@ -25,21 +22,72 @@ NAMED = 3
 """Heads that a title names; of more it says how many."""
 
 
-def headline(before: Look, after: Look, removed: Sequence[Head], mask: Mask | None, problem: str) -> str:
-    """What the change does to the output, on average over the positions."""
-    what = changes(before, removed, mask)
-    if not what:
-        return "Nothing is changed yet. Remove a head, and see which of its own words change."
-    if problem:
-        return f"{what} the model cannot be asked."
+NOTHING = "Remove a head of this model or change its mask, and see what changes."
+
+
+@claim
+def headline(before: Look, after: Look, what: str) -> str:
+    """How many of the model's words are others after the change that `what` names; by how much its vectors
+    change; or that the output cannot be compared."""
     moved = shift(before, after)
-    if moved is None:
+    if moved is None or before.answer is None or after.answer is None:
         return f"{what} the model was asked again. Its output is neither logits nor vectors, so it is not compared."
+    if before.answer.kind == "embedding":
+        vectors = "vectors change by {} of their" if len(moved) > 1 else "vector changes by {} of its"
+        return f"{what}, its {vectors.format(amount(np.nanmean(moved)))} length."
+    others = flipped(before, after)
+    word = "word" if len(moved) == len(before.given.names) else "answer"
+    if len(moved) == 1:
+        return f"{what}, its {word} {'changes' if others else 'stays the same'}."
+    return f"{what}, {others} of its {len(moved)} {word}s change."
+
+
+@claim
+def amount_sentence(before: Look, after: Look) -> str:
+    """By how much the output changes, and where most; empty where it cannot be compared."""
+    moved = shift(before, after)
+    if moved is None or before.answer is None:
+        return ""
+    unit, meaning = MEASURE[before.answer.kind]
+    shown = [amount(each) for each in moved]
+    most = [place for place, each in enumerate(shown) if each == amount(np.nanmax(moved))]
+    average, where = "", ""
+    if len(moved) > 1:
+        average = f" on average over {len(moved)} positions"
+        if len(most) <= NAMED:
+            where = f", most at position{'s' * (len(most) > 1)} {listed([str(place + 1) for place in most])}"
+    return f"The output changes by {amount(np.nanmean(moved))} {unit}{average}{where}: {meaning}."
+
+
+@claim
+def removal_sentence(labels: Sequence[str], costs: np.ndarray, unit: str) -> str:
+    """Which head changes the output most when it alone is removed; all are named that come out alike."""
+    most = amount(np.nanmax(costs))
+    alike = [label for label, cost in zip(labels, costs, strict=True) if amount(cost) == most]
+    by = f"by {most} {unit} on average over the positions of this input."
+    if not np.nanmax(costs):
+        return "Removing any one head leaves the model’s own output on this input as it is."
+    if len(labels) == 1:
+        return f"Removing the one head changes the model’s own output {by}"
+    if len(alike) > NAMED:
+        return (
+            f"Removing any of {len(alike)} of the {len(labels)} heads alone changes the model’s own output most, {by}"
+        )
+    return f"Removing head {listed(alike, 'or')} alone changes the model’s own output most, {by}"
+
+
+@claim
+def flips_sentence(before: Look, after: Look) -> str:
+    """How many likeliest words are others after the change."""
     assert before.answer is not None
-    unit = MEASURE[before.answer.kind][0]
-    at = int(np.nanargmax(moved))
-    where = f", most at position {at + 1}" if len(moved) > 1 else ""
-    return f"{what} the model’s own output changes by {amount(np.nanmean(moved))} {unit} on average{where}."
+    return f"{flipped(before, after)} of {counted(len(before.answer.values), 'likeliest word')} change."
+
+
+def flipped(before: Look, after: Look) -> int:
+    """At how many positions the likeliest word is another."""
+    assert before.answer is not None
+    assert after.answer is not None
+    return int((before.answer.values.argmax(axis=1) != after.answer.values.argmax(axis=1)).sum())
 
 
 def changes(seen: Look, removed: Sequence[Head], mask: Mask | None) -> str:
@@ -68,9 +116,3 @@ def shift(before: Look, after: Look) -> np.ndarray | None:
     if before.answer is None or after.answer is None:
         return None
     return difference(before.answer, after.answer)
-
-
-def measured_in(answer: Answer) -> str:
-    """What is said under a picture of changes."""
-    unit, meaning = MEASURE[answer.kind]
-    return f"In {unit}: {meaning}."

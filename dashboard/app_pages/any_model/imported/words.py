@@ -9,14 +9,16 @@ import numpy as np
 from dashboard.models.imported import METRICS, Look
 from dashboard.parts.prose import labels_of, plain
 from transformer.analysis.findings import Head
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 LOOKS: Mapping[str, str] = {
     "previous": "at the token before",
     "self": "at its own token",
     "first": "at the first token",
-    "separator": "at special tokens",
-    "punctuation": "at punctuation",
-    "same": "at other places of the same token",
+    "separator": "at special tokens where there are any",
+    "punctuation": "at punctuation where there is any",
+    "same": "at other places of the same token where there are any",
     "induction": "behind an earlier place of the same token",
 }
 """Where a head looks, by the metric that says so, in the order in which one is preferred to another."""
@@ -44,15 +46,16 @@ def foremost(heads: Sequence[Head], measured: Mapping[str, np.ndarray]) -> Head:
     return heads[int(best.argmax())]
 
 
+@claim
 def headline(seen: Look, measured: Mapping[str, np.ndarray], head: Head) -> str:
-    """How many heads there are, and what the chosen one does on this input."""
+    """Where the chosen head looks on this input, and with how much of its attention."""
     number = seen.heads.index(head)
-    (label,) = (each for each, other in zip(labels_of(seen.heads), seen.heads, strict=True) if other == head)
-    found = does(measured, number)
-    count = f"{len(seen.heads)} heads" if len(seen.heads) > 1 else "1 head"
+    label, found = labels_of(seen.heads)[number], does(measured, number)
     if found is None:
-        return f"{count}. On this input head {label} looks at no single thing for half of its attention."
-    return f"{count}. On this input head {label} looks {LOOKS[found[0]]}: {found[1]:.2f} of its attention is there."
+        return f"Head {label} gives no one thing half of its attention."
+    name, share = found
+    who = "Of the input read twice, head" if name == "induction" else "Head"
+    return f"{who} {label} looks {LOOKS[name]}: {share:.2f} of its attention."
 
 
 def called(seen: Look, head: Head) -> str:
@@ -68,6 +71,7 @@ def legend(seen: Look, head: Head) -> str:
     return f"{grey}Contribution: ‖pattern · v‖, how long the vector is that this reading adds to the head’s result."
 
 
+@claim
 def table_sentence(heads: Sequence[Head], measured: Mapping[str, np.ndarray]) -> str:
     """How many heads do one thing for at least half of their attention, thing by thing."""
     kinds = [does(measured, i) for i in range(len(heads))]
@@ -80,8 +84,9 @@ def table_sentence(heads: Sequence[Head], measured: Mapping[str, np.ndarray]) ->
     rest = sum(kind is None for kind in kinds)
     parts += [f"{rest} at no single thing"] if rest and parts else []
     if not parts:
-        return f"None of the {len(heads)} heads gives half of its attention to one thing on this input."
-    return f"Of {len(heads)} heads, {', '.join(parts)}, with at least half of the attention."
+        none = f"None of the {len(heads)} heads gives" if len(heads) > 1 else "The one head does not give"
+        return f"{none} half of its attention to one thing on this input."
+    return f"Of {counted(len(heads), 'head')}, {', '.join(parts)}, with at least half of the attention."
 
 
 def metric_help(name: str) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 from dashboard.models.imported import Look
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads.rollout import depth
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.capturing.lens import Lens
@@ -24,16 +26,23 @@ NO_LENS = (
 )
 
 
+@claim
 def headline(seen: Look, lens: Lens | None) -> str:
-    """After which layer the words settle; or how deep the model is."""
-    layers = depth(seen.attentions)
+    """After which layer the model would say half of its last words; without a lens, through how many layers one looks.
+
+    Some stage says half of them, for the last one says all.
+    """
     if lens is None:
-        return f"Attention rolled out through {layers} layers." if layers > 1 else "Attention of the one layer."
+        layers = depth(seen.attentions)
+        own = f"{layers} layers" if layers > 1 else "one layer"
+        return f"From which tokens each position comes, through its {own}."
     counts, total = agreeing(lens), len(lens.words[-1])
-    if total == 1:
-        return f"The last word is there in {sum(counts)} of {len(counts)} stages."
     half = next(i for i, count in enumerate(counts) if 2 * count >= total)
-    return f"After {place(lens.layers[half])}, {counts[half]} of {total} words are those that it says in the end."
+    if half == len(counts) - 1:
+        words = f"Half of its {total} words come" if total > 1 else "Its word comes"
+        return f"{words} only in its last layer."
+    words = f"all of its {total} words" if counts[half] == total else f"{counts[half]} of its {total} words"
+    return f"After {place(lens.layers[half])} it would already say {'its word' if total == 1 else words}."
 
 
 def place(stage: str) -> str:
@@ -46,12 +55,14 @@ def agreeing(lens: Lens) -> list[int]:
     return [int(count) for count in (lens.tokens == lens.tokens[-1]).sum(axis=1)]
 
 
+@claim
 def lens(found: Lens) -> str:
     """The lens, as its text alternative."""
     counts = ", ".join(f"{count} {after}" for count, after in zip(agreeing(found), found.layers, strict=True))
-    return f"Logit lens. Of {len(found.words[-1])} words, so many are those of the last stage: {counts}."
+    return f"Logit lens. So many of {counted(len(found.words[-1]), 'word')} are those of the last stage: {counts}."
 
 
+@claim
 def rolled(found: tuple[Attention, Attention], through: int) -> str:
     """How much of a position comes from itself and from the token before, in the rollout and in the layer alone."""
     values, mean = (each.pattern[0] for each in found)

@@ -16,7 +16,7 @@ from dashboard.frame import other_models
 from dashboard.models import heads as models_heads
 from dashboard.parts import waiting
 from dashboard.parts.heads import LINK, focused, heads_of
-from dashboard.parts.prose import plain, show_code
+from dashboard.parts.prose import plain, share_of_cells, show_code
 from dashboard.parts.widgets import bound_choice, pick_head, pick_token, told
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
@@ -66,7 +66,7 @@ def matrix(flow: Flow, found: Matrix, key: str) -> None:
             choose(flow.grain.poked[column] + 1)
 
     cells, hidden = found.values.size, int((~found.reach).sum())
-    alt = f"Largest value: {found.greatest()}. Forbidden: {hidden} of {cells} cells."
+    alt = f"Largest value: {found.greatest()}. Forbidden: {share_of_cells(hidden, cells)}."
     rows, columns = found.values.shape
     height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
     plot(coloured(found.figure, LINK), key=key, alt=alt, height=height, on_click=clicked)

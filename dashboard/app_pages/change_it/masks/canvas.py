@@ -17,7 +17,7 @@ from dashboard.models import menu
 from dashboard.models.long_inputs import spans, squares, squares_sentence
 from dashboard.models.model import Model
 from dashboard.parts.heads import LINK
-from dashboard.parts.prose import plain, sentence
+from dashboard.parts.prose import plain, sentence, share_of_cells
 from dashboard.parts.widgets import barred, controlled
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, permission, session
@@ -278,7 +278,7 @@ def _in_words(mask: Mask, attention: Attention) -> str:
     blind = [str(1 + query) for query in np.flatnonzero(~cells.any(axis=1))]
     if len(blind) > MOST_NAMED:
         blind[MOST_NAMED:] = [f"{len(blind) - MOST_NAMED} more"]
-    said = f"Mask {mask.label}: {int(cells.sum()):,} of {cells.size:,} cells may be seen."
+    said = f"Mask {mask.label}: {share_of_cells(int(cells.sum()), cells.size)} may be seen."
     if not blind:
         return said
     who, whose = ("The query", "its") if len(blind) == 1 else ("The queries", "their")

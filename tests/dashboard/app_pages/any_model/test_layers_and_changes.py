@@ -36,7 +36,11 @@ def test_the_lens_is_the_models_own_last_steps_after_each_layer_and_the_rollout_
     same = [int((stage.argmax(-1) == stages[-1].argmax(-1)).sum()) for stage in stages]
     half = next(i for i, count in enumerate(same) if 2 * count >= total)
     where = ("the embedding", "layer 0", "layer 1")[half]
-    assert app.title[0].value == f"After {where}, {same[half]} of {total} words are those that it says in the end."
+    many = f"all of its {total}" if same[half] == total else f"{same[half]} of its {total}"
+    title = f"After {where} it would already say {many} words."
+    if half == 2:
+        title = f"Half of its {total} words come only in its last layer."
+    assert app.title[0].value == title
     first, second = ((each[0].mean(0) + torch.eye(total)) / 2 for each in output.attentions)
     found = array(trace(app, "imported-rollout", "values")["z"])
     np.testing.assert_allclose(np.nan_to_num(found), (second @ first).numpy(), atol=1e-5)
@@ -44,7 +48,7 @@ def test_the_lens_is_the_models_own_last_steps_after_each_layer_and_the_rollout_
 
 def test_without_an_unembedding_there_is_no_lens() -> None:
     app = open_page("stream", imported="small-bert")
-    assert app.title[0].value == "Attention rolled out through 2 layers."
+    assert app.title[0].value == "From which tokens each position comes, through its 2 layers."
     assert app.info[0].value.startswith("There is no logit lens of this model")
 
 
@@ -80,8 +84,8 @@ def test_the_output_moves_as_it_does_without_the_heads_and_the_map_is_what_each_
     app = open_page("ablation", imported="small-gpt2", imported_input=TEXT, removed=removed)
     moved = array(trace(app, "imported-change", "measured")["y"])
     np.testing.assert_allclose(moved, divergence(before, after), rtol=1e-3, atol=1e-7)
-    assert app.title[0].value.startswith("Without heads 0.1 and 1.3 the model’s own output changes by ")
     flips = int((before.argmax(-1) != after.argmax(-1)).sum())
+    assert app.title[0].value == (f"Without heads 0.1 and 1.3, {flips} of its {len(before)} words change.")
     assert any(each.value.startswith(f"{flips} of {len(before)} likeliest words change.") for each in app.caption)
     found = array(trace(app, "imported-removal", "values")["z"])
     for layer, head in [(0, 0), (1, 2)]:
@@ -91,7 +95,7 @@ def test_the_output_moves_as_it_does_without_the_heads_and_the_map_is_what_each_
 
 def test_another_mask_is_what_its_self_attention_sees(models: Path) -> None:
     app = open_page("ablation", imported="small-bert", seen_mask="causal")
-    assert app.title[0].value.startswith("Under the causal mask the model’s own output changes by ")
+    assert app.title[0].value.startswith("Under the causal mask, its vectors change by ")
     cells = array(trace(app, "imported-masked", "values")["z"])
     n = len(cells)
     assert np.isnan(cells[np.triu_indices(n, 1)]).all()
