@@ -509,6 +509,7 @@ def _start(start: Callable[..., None], session: AppSession, asked: RerunData) ->
     "streamlit.runtime.state.common:WidgetMetadata.fragment_id",
     "streamlit.runtime.scriptrunner_utils.script_requests:_has_active_trigger_value(state)",
     "streamlit.proto.ClientState_pb2:ClientState.fragment_id",
+    "streamlit.proto.ClientState_pb2:ClientState.query_string",
     without="a click is answered late now and then, or not at all, where a live view asks at the same moment",
     instead=_leave,
 )
@@ -526,14 +527,17 @@ def draw_all_that_a_request_tells_of() -> None:
 
 
 def _widen(ask: Callable[..., None], session: AppSession, asked: ClientState | None) -> None:
-    """Ask for everything where a request for a fragment tells of a click that stands elsewhere."""
+    """Ask for everything where a request for a fragment tells of a click that stands elsewhere.
+
+    It says nothing of the address then: that may be the one of before, and only a reader who goes there changes it.
+    """
     from streamlit.runtime.scriptrunner_utils.script_requests import _has_active_trigger_value
 
     if asked is not None and asked.fragment_id:
         known = session.session_state._new_widget_state.widget_metadata
         told = [known.get(each.id) for each in asked.widget_states.widgets if _has_active_trigger_value(each)]
         if any(each is not None and each.fragment_id != asked.fragment_id for each in told):
-            asked.fragment_id = ""
+            asked.fragment_id = asked.query_string = ""
     ask(session, asked)
 
 

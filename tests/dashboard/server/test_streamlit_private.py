@@ -373,8 +373,9 @@ def test_a_request_that_tells_of_a_click_elsewhere_is_one_for_everything(
         states = click(*told).widget_states
         states.widgets.add(id="menu", string_value="chosen")
         states.widgets.add(id="paint" if "paint" not in told else "leave", trigger_value=False)
-        AppSession.request_rerun(session, ClientState(fragment_id="live", widget_states=states))
+        AppSession.request_rerun(session, ClientState(fragment_id="live", query_string="run=a", widget_states=states))
         widened[" ".join(told)] = asked[-1].fragment_id
+        assert asked[-1].query_string == ("run=a" if asked[-1].fragment_id else "")
     assert widened == {"news": "live", "leave news": "", "news paint": "", "": "live"}
     AppSession.request_rerun(session, None)
     assert asked[-1] is None
