@@ -147,12 +147,13 @@ def test_what_cannot_be_typed_is_refused_in_the_same_words(visit: Callable[..., 
     page = visit(1440)
     beside = page.get_by_test_id("stSidebar").get_by_label("The question", exact=True)
     said = page.locator(".arcs ~ .foot .sentence")
-    for typed, refusal in (
-        ("31x", "“x” is not a symbol of this task: use 0 to 9."),
-        ("123456789", "Type 1 to 8 symbols, 0 to 9: these are 9."),
+    for typed, kept, refusal in (
+        ("31x", "31", "“x” is not a symbol of this task: use 0 to 9."),
+        ("123456789", "12345678", "Type 1 to 8 symbols, 0 to 9: these are 9."),
     ):
         page.locator("input.typed").fill(typed)
         expect(said).to_have_text(refusal)
+        expect(out_strip(page)).to_have_attribute("aria-label", says(kept))  # the next question takes a notice away
         beside.fill(typed)
         beside.press("Enter")
         expect(page.get_by_test_id("stSidebar").get_by_text(refusal)).to_be_visible()

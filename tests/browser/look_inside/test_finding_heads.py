@@ -1,16 +1,14 @@
 """Pictures of all heads, as a person uses them: a point, a cell, a row makes another head the one in focus."""
 
-import re
-
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import click_at, go_to, plot, point_at_cell, query, wait_until_painted
+from tests.kit.driving import click_at, go_to, plot, point_at_cell, query, title, wait_until_painted
 
 
 def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
     page.goto(f"{address}/heads?run=reverse")
     wait_until_painted(page, plots=3)
-    heading = page.get_by_test_id("stMain").get_by_text(re.compile(r"^Head \d\.\d puts .* it should output\.$"))
+    heading = title(page)
     click_at(
         plot(page, "find-scatter"),
         """(host, head) => {

@@ -139,7 +139,7 @@ def test_its_own_pattern_stands_before_python_answers_and_then_all_of_it(page: P
     assert head.get_attribute("data-head") != HEADS[number], "the rest is not of this head yet"
     expect(head).to_have_attribute("aria-busy", "true")
     expect(head).to_have_attribute("aria-label", re.compile(rf"^Head {number // 4}\.{number % 4}\."))
-    pale = [sentence, page.locator(".st-key-of-head-sentence"), page.locator(".st-key-of-head-explained")]
+    pale = [sentence, page.locator(".st-key-of-head-title"), page.locator(".st-key-of-head-explained")]
     for each in pale:
         expect(each).to_have_css("opacity", "0.3")
     page.mouse.move(5, 5)

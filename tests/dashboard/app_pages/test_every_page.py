@@ -170,7 +170,7 @@ def test_the_patterns_are_those_of_the_model_and_a_link_enlarges_its_head(run: s
     large, values = large_head(app)
     if head:
         assert (large["name"], large["number"]) == (head, 6)
-        assert any(element.value.startswith("**Head 1.2 puts") for element in app.markdown)
+        assert app.title[0].value.startswith("Head 1.2 puts")
     pattern, mask = expected[large["number"]]
     np.testing.assert_allclose(values["pattern"], np.where(mask, pattern, np.nan), atol=1e-5)
     name = header["panels"][large["number"]]["name"]
