@@ -140,7 +140,7 @@ def _input(model: Model) -> None:
     if error:
         st.error(plain(error), icon=":material/error:")
     elif lawful:
-        st.caption(f"Type {task.allowed}. {_length_note(model)}")
+        st.caption(f"Type {task.input_rule}. {_length_note(model)}")
     else:
         st.caption(note(model))
 

@@ -523,10 +523,10 @@ def draw_all_that_a_request_tells_of() -> None:
     """
     from streamlit.runtime.app_session import AppSession
 
-    put_around(AppSession, "request_rerun", _widen)
+    put_around(AppSession, "request_rerun", _ask_for_everything)
 
 
-def _widen(ask: Callable[..., None], session: AppSession, asked: ClientState | None) -> None:
+def _ask_for_everything(ask: Callable[..., None], session: AppSession, asked: ClientState | None) -> None:
     """Ask for everything where a request for a fragment tells of a click that stands elsewhere.
 
     It says nothing of the address then: that may be the one of before, and only a reader who goes there changes it.

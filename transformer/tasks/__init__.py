@@ -253,7 +253,7 @@ class Task(ABC):
         return f"{first} to 9 and a{f' to {last}' if last != 'a' else ''}"
 
     @property
-    def allowed(self) -> str:
+    def input_rule(self) -> str:
         """What can be typed as a question, in words: "1 to 8 symbols, 0 to 9"."""
         return f"{'1 symbol' if self.length == 1 else f'1 to {self.length} symbols'}, {self.alphabet}"
 
@@ -284,7 +284,7 @@ class Task(ABC):
         if wrong is not None:
             raise ValueError(f"“{wrong}” is not a symbol of this task: use {self.alphabet}")
         if not 1 <= len(characters) <= self.length:
-            raise ValueError(f"type {self.allowed}: these are {len(characters) or 'none'}")
+            raise ValueError(f"type {self.input_rule}: these are {len(characters) or 'none'}")
         return np.array([allowed.index(c) for c in characters], dtype=np.int64)
 
     def typed(self, question: Question) -> str:

@@ -86,7 +86,7 @@ def _verdict_in_words(said: Said) -> str:
 def _own(model: Model) -> Typing:
     """What may be typed in place of the question."""
     task = model.task
-    hint = f"Type {task.allowed}"
+    hint = f"Type {task.input_rule}"
     return Typing("".join(task.vocabulary[: task.symbols]), task.alphabet, min(task.length, MOST_TOKENS), hint)
 
 

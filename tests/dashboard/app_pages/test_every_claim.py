@@ -32,7 +32,6 @@ from tests.kit.runs import untrained
 from tests.kit.waiting import PATIENCE
 from transformer import checkpoints, masks
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
-from transformer.foundation import claims as marked
 from transformer.foundation.claims import Claim
 from transformer.masks.painted import Painted
 from transformer.norms import NORMS
@@ -152,15 +151,6 @@ def made(folder: Path, row: dict[str, Any]) -> World:
     step = min(steps, key=lambda each: abs(each - STEPS / 2)) if row["state"] == "half-way" else steps[-1]
     model, config = checkpoints.load(run.snapshot(step))
     return World(run, step, config, model.double())
-
-
-@pytest.fixture
-def heard() -> Iterator[list[Claim]]:
-    """What claims are made."""
-    found: list[Claim] = []
-    marked.listeners.append(found.append)
-    yield found
-    marked.listeners.remove(found.append)
 
 
 def open_views(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:

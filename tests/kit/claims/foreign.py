@@ -73,7 +73,7 @@ class Foreign:
         """Before and after the change."""
         return self.answer(), self.answer(self.removed, causal=self.causal)
 
-    def moved(self, before: torch.Tensor, after: torch.Tensor) -> Array:
+    def shift(self, before: torch.Tensor, after: torch.Tensor) -> Array:
         """How far each position moves: nats of a distribution, the share of its length of a vector."""
         if not self.says_logits:
             return ((after - before).norm(dim=-1) / before.norm(dim=-1)).numpy()
@@ -82,7 +82,7 @@ class Foreign:
 
     def cost(self, layer: int, head: int) -> float:
         """How far it moves on average when one head alone is removed."""
-        return float(self.moved(self.answer(), self.answer(((layer, head),))).mean())
+        return float(self.shift(self.answer(), self.answer(((layer, head),))).mean())
 
     @property
     def stages(self) -> Array:
@@ -93,7 +93,7 @@ class Foreign:
             found = [self.model.lm_head(norm(each[0])) for each in self.output.hidden_states[:-1]]
         return torch.stack([*found, self.output.logits[0]]).argmax(-1).numpy()
 
-    def rolled(self, through: int) -> Array:
+    def rollout(self, through: int) -> Array:
         """Attention rolled out (Abnar and Zuidema, 2020): half of each layer is what was there."""
         n = self.patterns.shape[-1]
         found = np.eye(n)
@@ -112,14 +112,14 @@ class Foreign:
         hooks = []
         for layer, head in removed:
 
-            def zeroed(module: Any, given: tuple[torch.Tensor], head: int = head) -> tuple[torch.Tensor]:
+            def zero_head(module: Any, given: tuple[torch.Tensor], head: int = head) -> tuple[torch.Tensor]:
                 z = given[0].clone()
                 z[..., width * head : width * (head + 1)] = 0
                 return (z,)
 
             ends = f".{layer}.attn.c_proj", f".{layer}.self_attn.o_proj", f".{layer}.attention.output.dense"
             (join,) = (part for name, part in self.model.named_modules() if f".{name}".endswith(ends))
-            hooks.append(join.register_forward_pre_hook(zeroed))
+            hooks.append(join.register_forward_pre_hook(zero_head))
         try:
             yield
         finally:

@@ -35,7 +35,7 @@ def headline(before: Look, after: Look, what: str) -> str:
     if before.answer.kind == "embedding":
         vectors = "vectors change by {} of their" if len(moved) > 1 else "vector changes by {} of its"
         return f"{what}, its {vectors.format(amount(np.nanmean(moved)))} length."
-    others = flipped(before, after)
+    others = count_changed_words(before, after)
     word = "word" if len(moved) == len(before.given.names) else "answer"
     if len(moved) == 1:
         return f"{what}, its {word} {'changes' if others else 'stays the same'}."
@@ -80,10 +80,10 @@ def removal_sentence(labels: Sequence[str], costs: np.ndarray, unit: str) -> str
 def flips_sentence(before: Look, after: Look) -> str:
     """How many likeliest words are others after the change."""
     assert before.answer is not None
-    return f"{flipped(before, after)} of {counted(len(before.answer.values), 'likeliest word')} change."
+    return f"{count_changed_words(before, after)} of {counted(len(before.answer.values), 'likeliest word')} change."
 
 
-def flipped(before: Look, after: Look) -> int:
+def count_changed_words(before: Look, after: Look) -> int:
     """At how many positions the likeliest word is another."""
     assert before.answer is not None
     assert after.answer is not None

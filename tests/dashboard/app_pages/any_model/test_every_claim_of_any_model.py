@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,6 @@ from tests.kit.claims.foreign import Foreign
 from tests.kit.claims.laws import any_model
 from tests.kit.foreign.folders import saved
 from tests.kit.pages import open_page, shown
-from transformer.foundation import claims as marked
 from transformer.foundation.claims import Claim
 
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -39,15 +38,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (kind, more) in MODELS.items():
         saved(kind, root / name, **more)
     return root
-
-
-@pytest.fixture
-def heard() -> Iterator[list[Claim]]:
-    """What claims are made."""
-    found: list[Claim] = []
-    marked.listeners.append(found.append)
-    yield found
-    marked.listeners.remove(found.append)
 
 
 def links(world: Foreign) -> dict[str, str]:

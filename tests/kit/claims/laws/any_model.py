@@ -78,7 +78,7 @@ def agree_with_the_end(world: Foreign, total: str, counts: str) -> None:
 def comes_from(
     world: Foreign, layer: str, own: Shown, before: Shown, alone: Shown, alone_before: Shown
 ) -> None:  # fmt: skip
-    found, mean = world.rolled(int(layer)), world.patterns[int(layer)].mean(axis=0)
+    found, mean = world.rollout(int(layer)), world.patterns[int(layer)].mean(axis=0)
     for at, (one, other) in ((found, (own, before)), (mean, (alone, alone_before))):
         assert one == np.diag(at)[1:].mean()
         assert other == np.diag(at, -1).mean()
@@ -136,7 +136,7 @@ def vectors_change(world: Foreign, what: str, mean: str | None, one: str | None)
     names_the_change(world, what)
     assert not world.says_logits
     assert (one is not None) == (len(world.answers[0]) == 1)
-    as_shown(mean or one or "", float(world.moved(*world.answers).mean()))
+    as_shown(mean or one or "", float(world.shift(*world.answers).mean()))
 
 
 @law(
@@ -156,7 +156,7 @@ def is_not_compared(world: None, what: str = "") -> None:
     rare=True,
 )
 def changes_by(world: Foreign, mean: str, unit: str, count: str | None, most: str | None) -> None:
-    moved = world.moved(*world.answers)
+    moved = world.shift(*world.answers)
     as_shown(mean, float(moved.mean()))
     assert (unit == "nats", int(count or 1)) == (world.says_logits, len(moved))
     if most is not None:

@@ -48,7 +48,7 @@ WRITES = "app_pages/text/writing/words.headline"
 SURPRISE = "app_pages/text/writing/words.own_surprise"
 
 
-def written(world: World) -> tuple[list[float], list[bool]]:
+def text_by_hand(world: World) -> tuple[list[float], list[bool]]:
     """The text that the page has the model write, drawn here: the probability of each token, and was none likelier?"""
     view = dict(world.view)
     temperature, seed = float(view.get("temperature", 0.8)), int(view.get("writing_seed", 0))
@@ -77,7 +77,7 @@ def written(world: World) -> tuple[list[float], list[bool]]:
     WRITES, r"(?P<part>None|Each|\d+) of the (?P<tokens>\d+) tokens that it wrote (?P<were>was|were) its first guess\."
 )
 def were_first(world: World, part: str, tokens: str, were: str) -> None:
-    _, first = written(world)
+    _, first = text_by_hand(world)
     assert int(tokens) == len(first) > 1
     assert {"None": 0, "Each": len(first)}.get(part, part) in (sum(first), str(sum(first)))
     assert (were == "were") == (1 < sum(first) < len(first))
@@ -85,7 +85,7 @@ def were_first(world: World, part: str, tokens: str, were: str) -> None:
 
 @law(WRITES, r"The token that it wrote was (?P<no>not )?its first guess\.")
 def was_first(world: World, no: str | None) -> None:
-    _, first = written(world)
+    _, first = text_by_hand(world)
     assert first == [no is None]
 
 
@@ -97,7 +97,7 @@ def writes(world: World, tokens: str) -> None:
 
 @law(SURPRISE, r"To the model itself this text has perplexity (?P<perplexity>[\d.,]+)\.")
 def has_perplexity(world: World, perplexity: Shown) -> None:
-    found, _ = written(world)
+    found, _ = text_by_hand(world)
     assert perplexity == float(np.exp(-np.log(found).mean()))
 
 
