@@ -105,10 +105,10 @@ def _watch(name: str) -> None:
     cut = own and deadlines.seconds_of_cut(run)
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, and give the sidebar its Train button back.
-        st.session_state.taken_over = name
-        st.session_state.ended_on = st.session_state.page
         if own and _has_result(run, state) and not cut:
             session.look_at_step(name)
+        st.session_state.ended_on = st.session_state.page
+        st.session_state.taken_over = name  # last: the next run does all of it again where this one is broken off
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None

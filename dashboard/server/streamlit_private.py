@@ -24,6 +24,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
@@ -150,6 +151,42 @@ def is_asked_for() -> bool:
     context = get_script_run_ctx()
     asked = context.fragment_ids_this_run if context else None
     return not asked or ThreadState.get().fragment_id in asked
+
+
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.fragment_ids_this_run",
+    without="the browser's Back shows nothing else now and then, after a click in a live view",
+    instead=lambda: False,
+)
+def draws_a_part() -> bool:
+    """Whether this run draws parts of the page alone: it reads no address."""
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and bool(context.fragment_ids_this_run)
+
+
+@needs(
+    f"{RUNNING}:get_script_run_ctx(suppress_warning)",
+    f"{RUNNING}:ScriptRunContext.is_history_navigation",
+    f"{RUNNING}:ScriptRunContext.context_info",
+    f"{RUNNING}:ScriptRunContext.query_string",
+    without="a view goes back a step now and then, where a live view asks while another is opened",
+    instead=lambda: True,
+)
+def went_there() -> bool:
+    """Whether the reader went to this run's address, by a link or in the history: the browser stood elsewhere before.
+
+    A request that a widget sends names the address at which the browser stands.
+    """
+    from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None or context.context_info is None or context.is_history_navigation:
+        return True
+    stands = urlsplit(context.context_info.url).query
+    return sorted(parse_qsl(stands, True)) != sorted(parse_qsl(context.query_string, True))
 
 
 @needs(

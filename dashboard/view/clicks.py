@@ -9,7 +9,7 @@ from typing import NoReturn, ParamSpec
 
 import streamlit as st
 
-from dashboard.server.streamlit_private import is_asked_for
+from dashboard.server.streamlit_private import draws_a_part, is_asked_for
 
 P = ParamSpec("P")
 ECHO = 0.1
@@ -17,14 +17,17 @@ ECHO = 0.1
 
 
 def touch() -> None:
-    """Say that this rerun comes from the page itself, not from the browser's address bar."""
-    st.session_state.touched = True
+    """Say that this rerun comes from the page itself, not from the browser's address bar.
+
+    A run of a part reads no address; there it says only that the view may have changed, and so its address.
+    """
+    st.session_state["write" if draws_a_part() else "touched"] = True
 
 
 def again() -> NoReturn:
     """Draw everything anew by itself: what was said stays, and a click that was made meanwhile is not taken back."""
     st.session_state.notices = [*st.session_state.said, *st.session_state.get("notices", [])]
-    touch()  # this rerun may come with the URL of before that click
+    st.session_state.touched = True  # the rerun may come with the URL of before that click
     st.rerun()
 
 

@@ -14,7 +14,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
-from dashboard.server.streamlit_private import is_visited
+from dashboard.server.streamlit_private import is_visited, went_there
 from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BEHIND = 0.5
 """Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
+AT_MOST_BEHIND = 8
+"""Addresses that are remembered after they were written over: a browser is not further behind."""
 
 
 # --- the view
@@ -35,15 +37,19 @@ BEHIND = 0.5
 def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
-    The browser may still send the URL of a moment ago, so a rerun that a widget caused never reads it. What was chosen
-    inside a run means nothing on a page about an `imported` model: it is laid aside there, and taken up again after.
+    The browser may still send the URL of a moment ago. So a rerun that a widget caused never reads it, and none reads
+    one that was written over, unless the reader went there. What was chosen inside a run means nothing on a page about
+    an `imported` model: it is laid aside there, and taken up again after.
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
     another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
-    if "settings" not in state or (query and not touched and query != state.get("written")):
+    if query == state.get("written") and not touched:
+        state.written_over = []  # the browser has heard of it
+    read = opened or bool(query and not touched and query != state.get("written") and not _is_written_over(query))
+    if read:
         state.settings, found = from_query(query)
         for sentence in found:
             notice(sentence)
@@ -58,7 +64,8 @@ def begin(page: str, *, imported: bool = False) -> None:
     state.menu = _menu()
     if opened and not query and page == OVERVIEW.title and model_menu.OPENING in state.menu:
         state.settings = state.settings.with_(run=model_menu.OPENING)
-    state.write = touched or moved or state.get("write", False)  # of a rerun that was cut off before its end
+    # "write" may be of a rerun that was cut off before its end, or of a part of the page.
+    state.write = touched or moved or (state.get("write", False) and not read)
 
 
 def end() -> None:
@@ -67,10 +74,16 @@ def end() -> None:
     Not after the reader went back to an address without a view: writing there would lock the way back.
     """
     state = st.session_state
-    query = _query()
-    if (state.pop("write", False) or state.pop("touched", False)) and st.query_params.to_dict() != query:
+    query, found = _query(), st.query_params.to_dict()
+    to_write = [state.pop(each, False) for each in ("write", "touched")]
+    if any(to_write) and found != query:
         st.query_params.from_dict(query)
-        state.written = query
+        state.written, state.written_over = query, [*state.get("written_over", []), found][-AT_MOST_BEHIND:]
+
+
+def _is_written_over(query: dict[str, str]) -> bool:
+    """Whether the browser names an address that it had before, because it has not heard of the one written since."""
+    return query in st.session_state.get("written_over", []) and not went_there()
 
 
 def _menu() -> dict[str, Choice]:

@@ -106,6 +106,23 @@ def test_pause_and_stop_are_obeyed_at_once_and_the_machine_shows_how_much_each_b
     expect(train(page)).to_be_enabled()
 
 
+def test_after_a_click_in_the_panel_of_a_training_back_and_forward_are_followed(page: Page, address: str):
+    begin(page, address, f"{UNSOLVABLE}&max_steps=100000&pace=key")
+    go_to(page, "Through the layers")
+    wait_until_painted(page, PAGES["Through the layers"])
+    page.get_by_role("radio", name="0", exact=True).click()
+    expect(page).to_have_url(query(through="0"))
+    expect(page.get_by_text(re.compile("^In the rollout through layer 0, "))).to_be_visible()
+    page.get_by_role("button", name="Step", exact=True).click()
+    expect(panel(page)).to_contain_text("is paused at step 2 of")
+    page.go_back()
+    expect(page.get_by_text(re.compile("^In the rollout through layer 1, "))).to_be_visible()
+    page.get_by_role("button", name="Step", exact=True).click()
+    expect(panel(page)).to_contain_text("is paused at step 3 of")
+    page.go_forward()
+    expect(page.get_by_text(re.compile("^In the rollout through layer 0, "))).to_be_visible()
+
+
 def test_a_training_is_taken_step_by_step_with_the_keyboard_and_a_closed_tab_does_not_end_it(
     new_page: Callable[..., Page], address: str, runs: Path
 ):

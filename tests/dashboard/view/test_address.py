@@ -1,0 +1,93 @@
+"""Which address of the browser is read: one that the reader went to, and none that was written over meanwhile."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+
+from dashboard.server import streamlit_private
+from dashboard.view import clicks, session
+from tests.kit.pages import open_page
+
+OPENED, CHOSEN = "reverse", "reverse-aligned"
+
+
+@pytest.mark.parametrize(("went", "shown"), [(False, CHOSEN), (True, OPENED)])
+def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_there(
+    went: bool, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that is sent before the browser hears of its new address names the one of before."""
+    app = open_page("questions", run=OPENED, live="0")
+    before = dict(app.query_params)
+    app.selectbox(key="control-run").set_value(CHOSEN).run()
+    assert app.query_params["run"] == CHOSEN
+    monkeypatch.setattr(session, "went_there", lambda: went)
+    app.query_params.clear()
+    for name, value in before.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert app.session_state["settings"].run == shown
+
+
+STOOD = "http://localhost/heads?run=reverse&head=1"
+
+
+@pytest.mark.parametrize(
+    ("context", "went"),
+    [
+        ({}, False),
+        ({"query_string": "head=1&run=reverse"}, False),
+        ({"query_string": "run=reverse&head=2"}, True),
+        ({"query_string": ""}, True),
+        ({"is_history_navigation": True}, True),
+        ({"context_info": None}, True),
+    ],
+)
+def test_a_link_names_another_address_than_that_at_which_the_browser_stands(
+    context: dict[str, Any], went: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {
+        "query_string": "run=reverse&head=1",
+        "is_history_navigation": False,
+        "context_info": SimpleNamespace(url=STOOD),
+        **context,
+    }
+    assert streamlit_private.went_there.is_there()
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: SimpleNamespace(**asked))
+    assert streamlit_private.went_there() is went
+
+
+@pytest.mark.parametrize(("asked", "key"), [(None, "touched"), (["a part"], "write")])
+def test_a_click_in_a_part_leaves_the_next_address_to_be_read(
+    asked: list[str] | None, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert streamlit_private.draws_a_part.is_there()
+    run = SimpleNamespace(fragment_ids_this_run=asked)
+    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: run)
+    monkeypatch.setattr(clicks.st, "session_state", state := {})
+    clicks.touch()
+    assert state == {key: True}
+
+
+def test_a_trained_model_is_shown_also_where_the_run_that_takes_it_over_is_broken_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a request for everything, which ends a run of a part wherever that looks at the session."""
+    app = open_page("questions", run=OPENED, live="0")
+    app.session_state["watched"] = CHOSEN
+    with monkeypatch.context() as patched:
+
+        def break_off(*_: object) -> None:
+            raise StopException
+
+        patched.setattr(session, "look_at_step", break_off)
+        app.run()
+        assert app.session_state["settings"].run == OPENED
+    app.run()
+    assert not app.exception
+    assert app.session_state["settings"].run == CHOSEN
