@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.components.news import ask_for_news
 from dashboard.server.news import Followed
-from dashboard.view import permission
+from dashboard.view import clicks, permission
 
 Every = float | None | Callable[[], float | None]
 
@@ -47,6 +47,7 @@ def _draw(
     except Exception:
         _ask(followed, told, version, seconds, awaits)
         raise
+    clicks.end_part()
     # Last: else all else would be at other places once nothing is followed.
     _ask(followed, told, version, seconds, awaits)
 

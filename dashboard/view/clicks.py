@@ -17,17 +17,21 @@ ECHO = 0.1
 
 
 def touch() -> None:
-    """Say that this rerun comes from the page itself, not from the browser's address bar.
+    """Say that this rerun comes from the page itself, not from the browser's address bar."""
+    st.session_state.touched = True
 
-    A run of a part reads no address; there it says only that the view may have changed, and so its address.
-    """
-    st.session_state["write" if draws_a_part() else "touched"] = True
+
+def end_part() -> None:
+    """End a run of a part of the page: what was touched in it leaves the next address to be read, and itself to be
+    written."""
+    if draws_a_part() and st.session_state.pop("touched", False):
+        st.session_state.write = True
 
 
 def again() -> NoReturn:
     """Draw everything anew by itself: what was said stays, and a click that was made meanwhile is not taken back."""
     st.session_state.notices = [*st.session_state.said, *st.session_state.get("notices", [])]
-    st.session_state.touched = True  # the rerun may come with the URL of before that click
+    touch()  # the rerun may come with the URL of before that click
     st.rerun()
 
 

@@ -62,6 +62,13 @@ def test_a_link_names_another_address_than_that_at_which_the_browser_stands(
     assert streamlit_private.went_there() is went
 
 
+class State(SimpleNamespace):
+    """A session's state."""
+
+    def pop(self, name: str, default: object) -> object:
+        return vars(self).pop(name, default)
+
+
 @pytest.mark.parametrize(("asked", "key"), [(None, "touched"), (["a part"], "write")])
 def test_a_click_in_a_part_leaves_the_next_address_to_be_read(
     asked: list[str] | None, key: str, monkeypatch: pytest.MonkeyPatch
@@ -69,9 +76,9 @@ def test_a_click_in_a_part_leaves_the_next_address_to_be_read(
     assert streamlit_private.draws_a_part.is_there()
     run = SimpleNamespace(fragment_ids_this_run=asked)
     monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: run)
-    monkeypatch.setattr(clicks.st, "session_state", state := {})
-    clicks.touch()
-    assert state == {key: True}
+    monkeypatch.setattr(clicks.st, "session_state", state := State(touched=True))
+    clicks.end_part()
+    assert vars(state) == {key: True}
 
 
 def test_a_trained_model_is_shown_also_where_the_run_that_takes_it_over_is_broken_off(
