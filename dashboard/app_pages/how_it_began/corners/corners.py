@@ -145,7 +145,7 @@ def pictures(config: CornerConfig, shown: Moving | None) -> None:
     steps = [] if shown is None else list(shown.steps)  # more may come at any moment
     view = seen(config, steps, live)
     makers = makers_of(view)
-    st.title(words.headline(view), anchor=False)
+    st.title(words.title(view), anchor=False)
     choose_part()
     failure(shown)
     left, right = st.columns(2, gap="medium")
@@ -171,7 +171,7 @@ def feedings(config: CornerConfig, shown: Lesson | None) -> None:
     """What teacher forcing feeds, in the model that was trained with it alone."""
     view = seen(config, [] if shown is None else list(shown.steps), live=True)
     found = feeding.fed(view)
-    st.title(feeding.headline(found), anchor=False)
+    st.title(feeding.QUESTION if found is None else feeding.headline(found), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         choose_part()
         teacher_forcing.choose(session.mine(CornersSettings).corner_config())

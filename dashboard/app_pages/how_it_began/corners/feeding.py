@@ -16,11 +16,14 @@ from dashboard.models.cache import cached
 from dashboard.models.walks.corners import ROLLED, View
 from dashboard.parts import waiting
 from transformer.corners import FRESH_STREAM, CornerConfig, every_walk, floor, walks
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.recurrent.corners import CornerStep
 
 
+QUESTION = "Teacher forcing: does the decoder read the true corner, or its own?"
+"""The title until something is measured."""
 FRESH = 512
 """Walks on which its errors are measured: those of the page's curves."""
 
@@ -65,10 +68,9 @@ def fed(view: View) -> Fed | None:
     return _fed(view.config, view.step.step, view.step)
 
 
-def headline(found: Fed | None) -> str:
+@claim
+def headline(found: Fed) -> str:
     """By how much the second prediction misses, fed either way."""
-    if found is None:
-        return "Teacher forcing: does the decoder read the true corner, or its own?"
     return (
         f"The next prediction is {found.helped_errors[1]:.2f} off after the true corner, and "
         f"{found.free_errors[1]:.2f} after its own."

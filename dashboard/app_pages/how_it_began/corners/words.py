@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dashboard.models.walks.corners import STARTS, TURNS, View
 from transformer.corners import CornerConfig, floor
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
+
+if TYPE_CHECKING:
+    from transformer.recurrent.corners import CornerStep
 
 
-def headline(view: View) -> str:
-    """How far off the corners are, and how much of that is noise."""
-    step, least = view.step, floor(view.config.noise)
-    if step is None or step.error is None:
-        return "A walk round a square: which corners come next?"
-    when = f"After {step.step} steps" if step.step else "Before training"
+QUESTION = "A walk round a square: which corners come next?"
+"""The title until something is measured."""
+
+
+def title(view: View) -> str:
+    """How far off the corners are, once that is measured."""
+    return QUESTION if view.step is None or view.step.error is None else headline(view.step, floor(view.config.noise))
+
+
+@claim
+def headline(step: CornerStep, least: float) -> str:
+    """How far off the corners are at a step, and how much noise alone makes."""
+    when = f"After {counted(step.step, 'step')}" if step.step else "Before training"
     return f"{when} the predicted corners are {step.error:.2f} from the true ones; noise alone makes {least:.2f}."
 
 

@@ -19,6 +19,7 @@ from dashboard.view import session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.result import Accuracy
+from transformer.foundation.claims import claim
 
 LENGTH, SYMBOLS = 8, 10
 DEEPER = (
@@ -57,7 +58,13 @@ def answer(model: Model) -> str:
         st.caption(DEEPER)
         st.page_link(PAGES["lengths"].script, label="What positions buy", icon=":material/straighten:")
         st.page_link(PAGES["positions"].script, label="Positional encoding", icon=":material/waves:")
-    return f"Without positions one layer sees only which tokens there are: at most {most.mean():.2f} of a reversal."
+    return headline(float(most.mean()))
+
+
+@claim
+def headline(most: float) -> str:
+    """How much of a reversal one layer can get right that is told no position."""
+    return f"Without positions one layer sees only which tokens there are: at most {most:.2f} of a reversal."
 
 
 # --- two orders of the same tokens

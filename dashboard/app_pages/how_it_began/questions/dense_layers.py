@@ -9,11 +9,12 @@ import streamlit as st
 
 from dashboard.app_pages.how_it_began.questions.figures.dense_layers import MOST_SHOWN, cosine_heatmap, weight_heatmaps
 from dashboard.components.plot import coloured, plot
-from dashboard.figures.kit.numbers import tiny
+from dashboard.figures.kit.numbers import signed, tiny
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.view import session
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dense_layers import Feeds
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 MOST_PANELS = 4
+SAME = 1e-6
+"""Cosines nearer to 1 than this are those of the same weights, but for rounding."""
 OTHER = 0.5
 """A smaller mean cosine between what two layers say, and they are other functions."""
 
@@ -33,7 +36,7 @@ def answer(model: Model) -> str:
             f"{plain(model.name)} {kind}. Choose a model with feed-forward layers in the sidebar, or train one.",
             icon=":material/layers:",
         )
-        return f"{model.name} has no dense layers to compare."
+        return headline(model.name, None)
     found = feeds(model)
     names = [_short(name, found) for name in found.names]
     left, right = st.container(key="stacked-question").columns([1.6, 1], gap="large")
@@ -47,13 +50,22 @@ def answer(model: Model) -> str:
         f"way ({'exactly' if moved == 0 else f'largest deviation {tiny(moved)}'}). Each position goes through the same "
         "network, alone."
     )
-    if len(names) == 1:
+    return headline(model.name, found.cosine)
+
+
+@claim
+def headline(name: str, cosine: np.ndarray | None) -> str:
+    """How like one another the dense layers of a model are, by the cosine of each two; None where it has none."""
+    if cosine is None:
+        return f"{name} has no dense layers to compare."
+    if len(cosine) == 1:
         return "There is one dense layer, and every position uses the same weights."
-    most = " at most" if len(names) > 2 else ""
-    return (
-        f"The {len(names)} dense layers have the same shape and different weights: cosine "
-        f"{_most(found.cosine):.2f}{most}."
-    )
+    begin = f"The {len(cosine)} dense layers have the same shape and"
+    if np.allclose(cosine, 1, atol=SAME):
+        return f"{begin} the same weights."
+    if len(cosine) == 2:
+        return f"{begin} different weights: their cosine is {signed(cosine[0, 1])}."
+    return f"{begin} different weights: every cosine of two is within {_most(cosine):.2f} of 0."
 
 
 def _short(name: str, found: Feeds) -> str:

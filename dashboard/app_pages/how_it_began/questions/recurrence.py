@@ -18,6 +18,7 @@ from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound
 from dashboard.view import session
 from transformer.analysis.sequential.dependencies import moments, waits_for, way
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.analysis.sequential.timing import Passes
@@ -52,8 +53,13 @@ def answer(model: Model) -> str:
             f"{plain(model.name)}: {_of(model)}. For n tokens, a layer of a GRU takes O(n) sequential steps and one of "
             "a transformer O(1) (Vaswani et al., 2017, table 1)."
         )
-    ends = f"a transformer needs {last['attention']}"
-    return f"A GRU needs {last['recurrent']} sequential steps to read {length} tokens; {ends}."
+    return headline(length, last["recurrent"], last["attention"])
+
+
+@claim
+def headline(tokens: int, recurrent: int, attention: int) -> str:
+    """How many steps must wait for one another in each, to read so many tokens."""
+    return f"A GRU needs {recurrent} sequential steps to read {tokens} tokens; a transformer needs {attention}."
 
 
 def _schedules(taken: dict[str, np.ndarray], last: dict[str, int]) -> None:

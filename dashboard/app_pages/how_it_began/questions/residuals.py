@@ -15,6 +15,7 @@ from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_li
 from dashboard.app_pages.how_it_began.questions.settings import QuestionsSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.numbers import signed
 from dashboard.figures.layers import Line, layer_lines
 from dashboard.models import background
 from dashboard.models.cache import cached
@@ -26,7 +27,9 @@ from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from transformer.analysis.accuracy import ceilings
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.claims import claim
 from transformer.foundation.program import program
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.depth import Depth
@@ -59,7 +62,9 @@ def answer(model: Model) -> str:
             _trained(running)
         _fresh(layers, [right, right], tall=190)
     st.caption(_of(model))
-    return _headline(running, layers)
+    if running is not None and running.done and all(np.isfinite(each.share) for each in running.learners):
+        return trained_headline(layers, *running.learners)
+    return fresh_headline(layers, *(depth(layers, residual).alike[-1] for residual in (True, False)))
 
 
 def _button(race: Race | None, asked: bool, layers: int, rate: str) -> None:
@@ -101,18 +106,23 @@ def _stop(race: Race) -> None:
         st.session_state.parted_stopped = race
 
 
-def _headline(race: Race | None, layers: int) -> str:
-    """What was learned, where it was trained and measured; else how much of the tokens gets through."""
-    many = f"{layers} layer{'s' if layers > 1 else ''}"
-    if race is not None and race.done and all(np.isfinite(each.share) for each in race.learners):
-        one, other = race.learners
-        return (
-            f"With residual connections {many} {'get' if layers > 1 else 'gets'} {one.share:.2f} of the answer "
-            "right in "
-            f"{len(one.steps)} steps, without them {other.share:.2f} in {len(other.steps)}."
-        )
-    apart, alike = (depth(layers, residual).alike[-1] for residual in (True, False))
-    return f"After {many} two positions have a mean cosine of {apart:.2f}; without residual connections, {alike:.2f}."
+@claim
+def trained_headline(layers: int, one: Learner, other: Learner) -> str:
+    """How much of the answer both get right, once they are trained."""
+    get = "gets" if layers == 1 else "get"
+    return (
+        f"With residual connections {counted(layers, 'layer')} {get} {one.share:.2f} of the answer right in "
+        f"{counted(len(one.steps), 'step')}, without them {other.share:.2f} in {len(other.steps)}."
+    )
+
+
+@claim
+def fresh_headline(layers: int, apart: float, alike: float) -> str:
+    """How like one another the positions become, before training."""
+    return (
+        f"Before training, two positions have a mean cosine of {signed(apart)} after {counted(layers, 'layer')}; "
+        f"without residual connections, {signed(alike)}."
+    )
 
 
 # --- before training

@@ -15,6 +15,8 @@ from dashboard.models.model import Model
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import bound
 from dashboard.view import session
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,17 +47,24 @@ class Tried:
     """PyTorch's own sentence."""
 
 
-def misfits(mine: QuestionsSettings) -> tuple[tuple[str, ...], str]:
-    """The sides that must agree and do not, and a sentence about them; nothing where all is well."""
+def misfits(mine: QuestionsSettings) -> tuple[str, ...]:
+    """The first two sides that must be equal and are not; none where all fit."""
     if mine.d_query != mine.d_key:
-        words = (
+        return "d_q", "d_k"
+    return ("n_k", "n_v") if mine.n_keys != mine.n_values else ()
+
+
+@claim
+def misfit_sentence(mine: QuestionsSettings) -> str | None:
+    """What does not fit, and what must be equal; None where all fit."""
+    if "d_q" in misfits(mine):
+        return (
             f"Queries of width {mine.d_query} do not fit keys of width {mine.d_key}: Q and K must have the same width."
         )
-        return ("d_q", "d_k"), words
-    if mine.n_keys != mine.n_values:
-        words = f"{mine.n_keys} keys do not fit {mine.n_values} values: there must be as many values as keys."
-        return ("n_k", "n_v"), words
-    return (), ""
+    if misfits(mine):
+        keys, values = counted(mine.n_keys, "key"), counted(mine.n_values, "value")
+        return f"{keys} {'does' if mine.n_keys == 1 else 'do'} not fit {values}: there must be as many values as keys."
+    return None
 
 
 def attend(mine: QuestionsSettings) -> Tried:
@@ -72,7 +81,7 @@ def attend(mine: QuestionsSettings) -> Tried:
         asking = 2 * torch.randn(mine.n_queries, mine.d_stream)
         asked = 2 * torch.randn(max(mine.n_keys, mine.n_values), mine.d_stream)
         query, key, value = maps[0](asking), maps[1](asked[: mine.n_keys]), maps[2](asked[: mine.n_values])
-        if misfits(mine)[0]:
+        if misfits(mine):
             pattern, output = _as_far_as_it_goes(query, key), None
         else:
             output, pattern = scaled_dot_product_attention(query, key, value)
@@ -111,7 +120,7 @@ def answer(model: Model) -> str:
         with place:
             bound(st.slider, label, field, help=help)
     tried = attend(mine)
-    wrong, sentence = misfits(mine)
+    wrong, sentence = misfits(mine), misfit_sentence(mine)
     left, right = st.container(key="stacked-question").columns([1.5, 1], gap="large")
     with left:
         matrices = falk(tried.query, tried.key, tried.value, tried.pattern, tried.output)
@@ -119,7 +128,7 @@ def answer(model: Model) -> str:
             f"{each.name} {each.size[0]} × {each.size[1]}" for each in matrices if each.values is not None
         )
         figure = coloured(shapes_to_scale, matrices, wrong)
-        said = f"To scale: {shapes}. {sentence}".strip()
+        said = f"To scale: {shapes}. {sentence or ''}".strip()
         wide, high = max(each.right for each in matrices) + 1.2, max(each.top for each in matrices) + 2.2
         height = int(min(560, max(300, 620 * high / wide)))
         plot(figure, key="shapes", alt=said, height=height, makers=[])
@@ -135,21 +144,24 @@ def answer(model: Model) -> str:
             f"$W_Q$, $W_K$, $W_V$ map from a stream of width {mine.d_stream}, and $W_O$ back to it. With their biases "
             f"they hold {tried.weights:,} numbers. {_of(model)}"
         )
-    return sentence or _headline(mine, tried)
+    return sentence or headline(mine, tried)
 
 
-def _headline(mine: QuestionsSettings, tried: Tried) -> str:
+@claim
+def headline(mine: QuestionsSettings, tried: Tried) -> str:
+    """The shapes of the pattern and of the output, where all fit."""
     assert tried.pattern is not None
     assert tried.output is not None
     rows, columns = tried.pattern.shape
     out, wide = tried.output.shape
+    meet = "query meets" if mine.n_queries == 1 else "queries meet"
     return (
-        f"{mine.n_queries} {'query meets' if mine.n_queries == 1 else 'queries meet'} {mine.n_keys} "
-        f"key{'s' if mine.n_keys > 1 else ''}: a pattern of {rows} × {columns}, an output of {out} × {wide}."
+        f"{mine.n_queries} {meet} {counted(mine.n_keys, 'key')}: a pattern of {rows} × {columns}, an output of "
+        f"{out} × {wide}."
     )
 
 
-def _rules(mine: QuestionsSettings, tried: Tried, sentence: str) -> None:
+def _rules(mine: QuestionsSettings, tried: Tried, sentence: str | None) -> None:
     """What must agree, with a mark, and what is free."""
     marks = ["✓" if fits else "✕" for fits in (mine.d_query == mine.d_key, mine.n_keys == mine.n_values)]
     relations = ["=" if mark == "✓" else "≠" for mark in marks]

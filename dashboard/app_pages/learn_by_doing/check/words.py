@@ -6,6 +6,7 @@ from dashboard.app_pages.learn_by_doing.check import running
 from dashboard.app_pages.learn_by_doing.check.verdict import Explained
 from transformer.checking.isolation.limits import PROMISES
 from transformer.checking.verdict import Stage, Verdict
+from transformer.foundation.claims import claim
 from transformer.foundation.words import listed
 
 GUESSED = "guess it from its names"
@@ -55,6 +56,7 @@ SAYS = "say it with --kind, one of"
 """How the command line asks for the kind."""
 
 
+@claim
 def headline(verdict: Explained) -> str:
     """The answer, as the page's title."""
     if verdict.word == "right":

@@ -11,6 +11,7 @@ import numpy as np
 from dashboard.app_pages.learn_by_doing.mistakes.figures.measured_table import Row
 from dashboard.figures.kit.numbers import share_text, tiny
 from dashboard.parts.prose import sentence
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def rows(wrong: Signature, right: Signature) -> list[Row]:
 # --- the title
 
 
+@claim
 def headline(found: Signature) -> str:
     """What the model looks like with the mistake, and what gives it away."""
     rings = set(found.exposed_by())
@@ -157,7 +159,8 @@ def _fails(found: Signature, rings: set[str]) -> str:
     if "probe" in rings:
         return f"{said}, and an earlier logit moves by {amount(found.probe)} when only the last token changes."
     if "future" not in rings and "row sums" not in rings:
-        return f"{said}. Its patterns are causal, and their rows sum to 1."
+        causal = "Its patterns are causal" if found.future == 0 else "Hardly any weight lies on a later token"
+        return f"{said}. {causal}, and the rows of its patterns sum to {sums(found.row_sums)}."
     return f"{said}."
 
 
@@ -255,16 +258,17 @@ def answers(wrong: int, right: int, of: int) -> str:
 # --- what is shown without a model
 
 
-def differs(each: Comparison) -> bool:
-    """Do wrong and right give other results?"""
-    return each.wrong != each.right
-
-
 def value(found: float | str) -> str:
     """A number or a text of a comparison."""
     return found if isinstance(found, str) else f"{found:.3f}".rstrip("0").rstrip(".")
 
 
+def differs(each: Comparison) -> bool:
+    """Do wrong and right give other results, in the digits that are shown?"""
+    return value(each.wrong) != value(each.right)
+
+
+@claim
 def shown(demonstration: Demonstration) -> str:
     """The first result that differs, as a title."""
     each = next((each for each in demonstration.numbers if differs(each)), None)

@@ -23,6 +23,7 @@ from transformer.experiments.populations.statistics import (
 )
 from transformer.experiments.populations.table import Row
 from transformer.experiments.populations.words import outcome
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted, listed
 from transformer.norms import NORMS
 from transformer.training.library import WORDS
@@ -85,9 +86,12 @@ def phrase(settings: Mapping[str, Value]) -> str:
 # --- steps until solved
 
 
+@claim
 def headline(each: Combination) -> str:
     """What came out of one combination, in a sentence."""
     planned, ended, setting = len(each.members), len(each.rows), phrase(each.settings)
+    if not ended and planned == 1:
+        return f"The one training{setting} has not ended yet."
     if not ended:
         return f"None of the {counted(planned, 'training')}{setting} has ended yet."
     if not each.finished:
@@ -99,6 +103,7 @@ def headline(each: Combination) -> str:
     return f"{begin} from {outcome(each.rows)}{setting}{left}."
 
 
+@claim
 def share_sentence(each: Combination) -> str:
     """Which share of the seeds is solved, and what is not counted."""
     said = ""

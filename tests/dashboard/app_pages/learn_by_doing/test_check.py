@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,8 @@ from dashboard.server import roles
 from dashboard.server.roles import VIEWER, Visitor
 from dashboard.view import permission
 from dashboard.view.link import View
+from tests.kit import claims
+from tests.kit.claims.laws import learn_by_doing  # noqa: F401
 from tests.kit.hostile.submissions import FORGING, body
 from tests.kit.numbers.cells import Cells
 from tests.kit.numbers.rounding import tolerance
@@ -35,6 +38,7 @@ from transformer.checking.faults import Refused
 from transformer.checking.isolation.limits import PROMISES, Limits
 from transformer.checking.isolation.process import Warm
 from transformer.checking.verdict import Stage
+from transformer.foundation.claims import Claim
 from transformer.foundation.program import program
 from transformer.mistakes import MISTAKES, STAGES, usual_attention
 
@@ -582,6 +586,18 @@ def test_headlines() -> None:
     assert words.headline(verdict(not_run="It raises X.")) == words.NOT_RUN
     assert words.headline(verdict(wrong=("NaN comes out.",))) == "Wrong: NaN comes out."
     assert words.wrong(verdict(known=known)) == []
+
+
+def test_the_headline_is_true_of_every_verdict(heard: list[Claim]) -> None:
+    known = Known("Masked with 0; it should be −∞", "", "", "", "", ())
+    sentences = ("Softmax is wrong.", "NaN comes out.", "Masked with 0 before the softmax.")
+    for wrong, undecided, not_run, named in itertools.product(
+        ((), *itertools.permutations(sentences, 2)), ("", "No mask was compared."), ("", "It raises X."), (None, known)
+    ):
+        found = verdict(wrong=wrong, undecided=undecided, not_run=not_run, known=named if wrong else None)
+        words.headline(found)
+        claims.judge(found, heard[-1])
+    assert all(law.met for law in claims.LAWS[heard[-1].name])
 
 
 def test_what_it_was_held_to_and_what_not() -> None:

@@ -22,8 +22,11 @@ from dashboard.app_pages.learn_by_doing.mistakes.figures.measured_table import R
 from dashboard.components.payload import unpack
 from dashboard.models.on_the_spot import quick_training
 from dashboard.server.roles import VIEWER
+from tests.kit import claims
+from tests.kit.claims.laws import learn_by_doing  # noqa: F401
 from tests.kit.pages import PI, array, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
+from transformer.foundation.claims import Claim
 from transformer.mistakes import DETECTORS, MISTAKES, Comparison, Demonstration, Signature, trained
 from transformer.model import build
 from transformer.observation import observe
@@ -109,7 +112,7 @@ def text(markup: str) -> str:
         ),
         (
             changed(second_half=0.55, free_running=0.2, reference=2.0),
-            "Only 0.55 of the second half is right. Its patterns are causal, and their rows sum to 1.",
+            "Only 0.55 of the second half is right. Its patterns are causal, and the rows of its patterns sum to 1.00.",
         ),
         (changed(second_half=0.55, future=0.3), "Only 0.55 of the second half is right."),
         (
@@ -146,6 +149,33 @@ def text(markup: str) -> str:
 )
 def test_the_title_is_the_finding(found: Signature, said: str) -> None:
     assert words.headline(found) == said
+
+
+def test_the_title_is_true_of_whatever_is_measured(heard: list[Claim]) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        share = (0.0, 0.004, 0.3, 0.96, 0.998, 1.0)
+        drawn = {name: float(rng.choice(share)) for name in ("first_half", "second_half", "free_running", "future")}
+        drawn["second_half"] = float(rng.choice((0.22, 0.949, 0.95, 0.998, 1.0)))
+        rare = {name: float(rng.choice((0.0, 1e-5, 0.004, 3.5))) for name in ("probe", "reference", "batch")}
+        quiet = rng.random(3) < 0.6
+        rare = {name: 0.0 if still else value for (name, value), still in zip(rare.items(), quiet, strict=True)}
+        sums = ((1.0, 1.0), (0.014, 1.0), (0.995, 1.004))[rng.integers(3)]
+        if rng.random() < 0.5:
+            drawn |= {"first_half": 0.1, "future": 0.0, "free_running": 1.0}
+        found = changed(row_sums=sums, loss=float(rng.choice((0.5, 1.01))), **rare, **drawn)
+        words.headline(found)
+        claims.judge(found, heard[-1])
+    assert all(law.met for law in claims.LAWS[heard[-1].name])
+
+
+def test_the_title_without_a_model_is_true_of_every_demonstration(heard: list[Claim]) -> None:
+    shown = [found for name in MISTAKES.names() if (found := MISTAKES[name].demonstrate()) is not None]
+    assert len(shown) > 3
+    for found in shown:
+        words.shown(found)
+        claims.judge(found, heard[-1])
+        assert heard[-1].sentence != "Wrong and right give the same here."
 
 
 def test_the_verdict_names_who_rings_and_who_is_silent() -> None:

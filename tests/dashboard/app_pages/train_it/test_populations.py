@@ -20,12 +20,15 @@ from dashboard.app_pages.train_it.populations.figures.band import accuracy_band
 from dashboard.app_pages.train_it.populations.figures.kinds import kinds_heatmap
 from dashboard.app_pages.train_it.populations.figures.phase import phase_heatmap
 from dashboard.app_pages.train_it.populations.figures.steps import Seeds, steps_dots, steps_height
+from tests.kit import claims
+from tests.kit.claims.laws.train_it import POPULATIONS, Outcomes
 from tests.kit.experiments.populations import ended, made_up, trained
 from tests.kit.pages import array, figures, link, open_page, shown, staged, trace
 from transformer.analysis.film.film import Film
 from transformer.experiments.populations.plan import Member
 from transformer.experiments.populations.scenes import scenes
 from transformer.experiments.populations.table import Population, Row
+from transformer.foundation.claims import Claim
 from transformer.foundation.program import program
 
 TWENTIES = [30, 20, 22, 24, 26, 28]
@@ -93,6 +96,32 @@ class TestSentences:
         assert words.headline(each) == f"Solved from {title}"
         share = f"{sum(map(bool, steps)) / len(steps):.2f}"
         assert words.share_sentence(each).startswith(f"The share of seeds that is solved is {share}, over {len(steps)}")
+
+    def test_what_is_said_of_outcomes_drawn_at_random_is_true_of_them(self, root: Path, heard: list[Claim]) -> None:
+        rng = np.random.default_rng(0)
+        for number in range(60):
+            planned = int(rng.integers(1, 13))
+            likely = ((1, 0, 0, 0), (0, 0, 0, 1), (0.6, 0.2, 0.2, 0), (0.5, 0.2, 0.1, 0.2), (0, 0, 1, 0))[number % 5]
+            kinds = rng.choice(4, planned, p=likely)
+            steps = rng.integers(1, 60, planned).tolist()
+
+            def row(member: Member, kinds: np.ndarray = kinds, steps: list[int] = steps) -> Row | None:
+                solved, unsolved, broken = (kinds[member.seed] == kind for kind in (0, 1, 2))
+                if broken:
+                    return failed(replace(member, seed=member.seed % 3))
+                return ended(member, steps[member.seed] if solved else None) if solved or unsolved else None
+
+            folder = root / f"{number}"
+            made_up(folder, f"0-{planned - 1}", {"max-steps": "60"}, row)
+            (each,) = loaded(folder).combinations
+            words.headline(each)
+            words.share_sentence(each)
+            ends = [steps[seed] for seed in range(planned) if kinds[seed] == 0]
+            reasons = tuple(f"no number at step {seed % 3}" for seed in range(planned) if kinds[seed] == 2)
+            for said in heard:
+                claims.judge(Outcomes(planned, 60, tuple(ends), int((kinds == 1).sum()), reasons), said)
+            heard.clear()
+        assert all(law.met for name in ("headline", "share_sentence") for law in claims.LAWS[f"{POPULATIONS}{name}"])
 
     def test_what_has_not_ended_is_no_failure_and_may_still_come(self, root: Path) -> None:
         each, found = self.one(root, [30, 20, None]), loaded(root / "p")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -363,3 +364,155 @@ def what_it_means(world: World, verdict: str, share: str | None, part: str | Non
 @law(f"{RACES}meaning", r"(?P<said>.*Without positions \d+ layers reach .*)", rare=True)
 def second_layer(world: World, said: str) -> None:
     raise AssertionError("no model of the grid is as long")
+
+
+# --- populations: no model of the grid is one, so their own tests judge what is said of them
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the trainings of one combination of settings."""
+
+    planned: int
+    most: int
+    """Steps that each may take."""
+    solved: tuple[int, ...]
+    """After how many steps each was solved that was."""
+    unsolved: int = 0
+    failed: tuple[str, ...] = ()
+    """Why each failed that did."""
+
+    @property
+    def ended(self) -> int:
+        return self.finished + len(self.failed)
+
+    @property
+    def finished(self) -> int:
+        return len(self.solved) + self.unsolved
+
+    @property
+    def steps(self) -> list[float]:
+        return sorted([*map(float, self.solved), *[math.inf] * self.unsolved])
+
+    def interval(self) -> tuple[float, float] | None:
+        """Between which of the values the median lies in 95 of 100 cases: by counting all ways a coin can fall."""
+        n = len(self.steps)
+        fair = [rank for rank in range(1, n // 2 + 1) if 2 * sum(math.comb(n, k) for k in range(rank)) <= 0.05 * 2**n]
+        return (self.steps[fair[-1] - 1], self.steps[n - fair[-1]]) if fair else None
+
+
+POPULATIONS = "app_pages/train_it/populations/words."
+OUTCOME = (
+    r"(?P<begin>Solved|So far solved) from (?P<solved>\d+) of (?P<finished>\d+) seeds?"
+    r"(?: within (?P<within>[\d,]+) steps)?"
+    r"(?:; (?P<none>the median is more than that)|, after (?P<median>[\d.,]+) steps in the median)?"
+    r"(?: \((?P<interval>[^)]+)\))?(?P<setting>, with [^;]+)?"
+    r"(?:; (?P<left>\d+) of (?P<of>\d+) have not ended)?\."
+)
+
+
+def whole(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+@law(f"{POPULATIONS}headline", OUTCOME, rare=True)
+def came_to_this(
+    world: Outcomes,
+    begin: str,
+    solved: str,
+    finished: str,
+    within: str | None,
+    none: str | None,
+    median: str | None,
+    interval: str | None,
+    setting: str | None,
+    left: str | None,
+    of: str | None,
+) -> None:
+    assert (int(solved), int(finished)) == (len(world.solved), world.finished)
+    assert (begin == "Solved") == (left is None) == (world.ended == world.planned)
+    assert left is None or (int(left), int(of or 0)) == (world.planned - world.ended, world.planned)
+    middle = np.array(world.steps)[[(world.finished - 1) // 2, world.finished // 2]]
+    assert (within is not None) == (not world.solved or math.isinf(middle[1]))
+    assert within is None or whole(within) == world.most
+    assert (median is not None) == math.isfinite(middle[1])
+    assert median is None or whole(median) == middle.mean()
+    assert (none is not None) == (bool(world.solved) and math.isinf(middle[1]))
+    assert (interval is not None) == bool(world.solved)
+    if interval is not None:
+        judge_interval(world, interval)
+
+
+def judge_interval(world: Outcomes, said: str) -> None:
+    """Raises AssertionError where an interval of the median is not theirs."""
+    found = world.interval()
+    if found is None:
+        assert said == "fewer than 6 seeds have no 95 % interval of the median"
+        assert world.finished < 6
+        return
+    low, high = (f"more than {world.most:,} steps" if math.isinf(each) else f"{each:,.0f}" for each in found)
+    assert said == (f"95 % interval: {low}" if math.isinf(found[0]) else f"95 % interval {low} to {high}")
+
+
+@law(
+    f"{POPULATIONS}headline",
+    r"None of the (?P<planned>\d+) trainings(?: with .+)? has ended yet\.",
+    r"The one training(?: with .+)? has not ended yet\.",
+    rare=True,
+)
+def none_has_ended(world: Outcomes, planned: str = "1") -> None:
+    assert (int(planned), world.ended) == (world.planned, 0)
+
+
+@law(
+    f"{POPULATIONS}headline",
+    r"No training(?P<setting> with .+)? could be finished: (?P<failed>\d+) failed(?P<far> so far, of (?P<of>\d+) "
+    r"planned)?\.",
+    rare=True,
+)
+def none_is_finished(world: Outcomes, setting: str | None, failed: str, far: str | None, of: str | None) -> None:
+    assert world.finished == 0
+    assert int(failed) == len(world.failed) > 0
+    assert (far is None) == (world.ended == world.planned)
+    assert of is None or int(of) == world.planned
+
+
+@law(f"{POPULATIONS}share_sentence", None, rare=True)
+def nothing_has_ended(world: Outcomes) -> None:
+    assert world.ended == 0
+
+
+@law(
+    f"{POPULATIONS}share_sentence",
+    r"(?:The share of seeds that is solved is (?P<share>[\d.]+), over (?P<seeds>\d+) seeds? \(95 % interval "
+    r"(?P<low>[\d.]+) to (?P<high>[\d.]+)\)\.(?P<early> Seeds that solve it quickly end first, so these numbers will "
+    r"change\.)?)? ?(?:(?P<failed>\d+) trainings? failed and (?:is|are) not counted: (?P<why>.+)\.)?",
+    rare=True,
+)
+def share_is_solved(
+    world: Outcomes,
+    share: Shown | None,
+    seeds: str | None,
+    low: Shown | None,
+    high: Shown | None,
+    early: str | None,
+    failed: str | None,
+    why: str | None,
+) -> None:
+    assert (share is None) == (world.finished == 0)
+    if share is not None and low is not None and high is not None:
+        n, mean = world.finished, len(world.solved) / world.finished
+        assert int(seeds or 0) == n
+        assert share == mean
+        # Wilson (1927): the shares p from which the mean is 1.96 standard errors √(p (1 − p) / n) away.
+        z = 1.959964
+        edges = np.roots([1 + z**2 / n, -(2 * mean + z**2 / n), mean**2]).real
+        assert low == max(0.0, edges.min())
+        assert high == min(1.0, edges.max())
+    assert (early is not None) == (world.finished > 0 and world.ended < world.planned)
+    assert (failed is None) == (not world.failed)
+    if failed is not None and why is not None:
+        assert int(failed) == len(world.failed)
+        others = len({*world.failed}) - 1
+        more = f", and {others} other reason{'s' if others > 1 else ''}" if others else ""
+        assert why == f"{world.failed[0]}{more}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from dashboard.app_pages.how_it_began.questions.dense_layers import headline
 from dashboard.app_pages.how_it_began.questions.figures.dense_layers import cosine_heatmap, weight_heatmaps
 from tests.kit.pages import PI, network, open_page
 from transformer.analysis.stream.dense_layers import compare_feeds, permuted
@@ -74,4 +75,23 @@ def test_a_model_without_dense_layers_says_so():
 def test_the_title_of_the_dense_layers_is_their_cosine():
     one, other = (np.concatenate([w.ravel() for w in weights_of("reverse", f"decoder.{i}")[::2]]) for i in (0, 1))
     app = open_page("questions", run="reverse", asked="3")
-    assert app.title[0].value.endswith(f"cosine {abs(cosine(one, other)):.2f}.")
+    assert app.title[0].value.endswith(f"their cosine is {cosine(one, other):.2f}.".replace("-", "−"))
+
+
+@pytest.mark.parametrize(
+    ("cosine", "said"),
+    [
+        ([[1.0]], "There is one dense layer, and every position uses the same weights."),
+        ([[1.0, 1.0], [1.0, 1.0]], "The 2 dense layers have the same shape and the same weights."),
+        (
+            [[1.0, -0.31], [-0.31, 1.0]],
+            "The 2 dense layers have the same shape and different weights: their cosine is −0.31.",
+        ),
+        (
+            [[1.0, 0.1, 0.0], [0.1, 1.0, -0.4], [0.0, -0.4, 1.0]],
+            "The 3 dense layers have the same shape and different weights: every cosine of two is within 0.40 of 0.",
+        ),
+    ],
+)
+def test_a_cosine_keeps_its_sign_and_layers_alike_are_said_to_be(cosine, said):
+    assert headline("mine", np.array(cosine)) == said

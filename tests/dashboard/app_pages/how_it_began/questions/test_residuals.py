@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.how_it_began.questions import residuals
 from dashboard.app_pages.how_it_began.questions.figures.residuals import loss_lines
 from dashboard.figures.layers import Line, layer_lines
+from tests.kit import claims
+from tests.kit.claims.laws import how_it_began  # noqa: F401
 from tests.kit.pages import array, figures, link, open_page, press
 from tests.kit.waiting import wait_for
 from transformer.analysis.batches import SURVEY_STREAM
 from transformer.analysis.stream.depth import look_down
+from transformer.foundation.claims import Claim
 from transformer.model import build
 from transformer.observation import observe
 from transformer.training.loop import train
@@ -144,7 +148,7 @@ def test_what_is_no_number_leaves_the_axis_of_the_others(values, powers):
     assert not np.isfinite(values[1]) or ends[0] < (np.log10(values[1]) if powers else values[1]) < ends[1]
 
 
-def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
+def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out(heard: list[Claim]):
     app = open_page("questions", run="reverse", asked="4", deep="2")
     assert "two positions have a mean cosine of" in app.title[0].value
     press(app, "Train both")
@@ -156,6 +160,7 @@ def test_both_are_trained_when_asked_for_and_the_title_says_what_came_out():
     shares = [learner.share for learner in race.learners]
     said = f"get {shares[0]:.2f} of the answer right in 6 steps, without them {shares[1]:.2f} in 6."
     assert said in app.title[0].value
+    claims.judge(SimpleNamespace(), next(each for each in heard if each.sentence == app.title[0].value))
     for trace, learner in zip(figures(app)["parted"]["data"], race.learners, strict=True):
         np.testing.assert_allclose(array(trace["y"]), learner.losses, rtol=1e-6)
     app.slider(key="control-deep").set_value(3).run()

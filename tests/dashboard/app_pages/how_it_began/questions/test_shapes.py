@@ -44,8 +44,9 @@ def test_attention_of_any_shape_is_the_formula(sizes):
 )
 def test_what_does_not_fit_breaks_with_a_sentence(changes, wrong, words):
     view = QuestionsSettings(**changes)
-    tried, (sides, said) = shapes.attend(view), shapes.misfits(view)
+    tried, sides, said = shapes.attend(view), shapes.misfits(view), shapes.misfit_sentence(view)
     assert sides == wrong
+    assert said is not None
     assert words in said
     assert tried.output is None
     assert (tried.pattern is None) == (wrong == ("d_q", "d_k"))
@@ -65,7 +66,7 @@ def test_matrices_are_drawn_to_scale_and_do_not_meet(palette):
         for one, other in itertools.combinations(placed, 2):
             beside = one.right < other.left or other.right < one.left
             assert beside or one.top < other.low or other.top < one.low
-        figure = shapes_to_scale(placed, shapes.misfits(view)[0], palette=palette)
+        figure = shapes_to_scale(placed, shapes.misfits(view), palette=palette)
         assert figure.layout.yaxis.scaleanchor == "x"
         drawn = {trace.name: np.array(trace.z) for trace in figure.data}
         np.testing.assert_allclose(drawn["Kᵀ"], tried.key.T, atol=1e-6)
