@@ -1,6 +1,6 @@
 """Laws of pages that show a shipped measurement: they are judged by its file alone.
 
-No model of the grid meets them: `test_the_title_of_every_other_page…` does.
+No model of the grid meets them: `test_what_every_other_page_says…` does.
 """
 
 from __future__ import annotations

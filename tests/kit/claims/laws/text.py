@@ -1,6 +1,6 @@
 """Laws of the pages of a text: it is cut, numbered and predicted here by other means.
 
-No model of the grid reads a text: `test_the_title_of_every_other_page…` judges them on the shipped one.
+No model of the grid reads a text: `test_what_every_other_page_says…` judges them on the shipped one.
 """
 
 from __future__ import annotations
