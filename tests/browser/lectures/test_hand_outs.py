@@ -73,6 +73,14 @@ ROLLS = """sheet => {
   return below(sheet).filter((each) => each instanceof HTMLElement && rolls(getComputedStyle(each))).length;
 }"""
 """How many elements of a sheet scroll."""
+HEIGHT = """sheet => {
+  const shown = [...sheet.children].filter((each) => each.className !== 'asked');
+  const places = shown.map((each) => each.getBoundingClientRect());
+  return Math.max(...places.map((each) => each.bottom)) - Math.min(...places.map((each) => each.top));
+}"""
+"""Pixels of a sheet, but for what it asks, which has a page of its own."""
+PAPER = 273 / 25.4 * 96
+"""Pixels of a page of A4 within its margins."""
 LED_NOWHERE = ":scope > .part:last-child:has(> .heading, > .markdown strong)"
 """Words that lead to a figure, and stand behind it."""
 IDLE = "() => document.querySelectorAll('[aria-busy=true]').length === 0"
@@ -149,6 +157,8 @@ def expect_printed(offline: Page, written: list[dict[str, Any]]) -> None:
                 assert picture.evaluate("each => each.toDataURL().length") > 200
         assert sheet.locator("button:visible").count() == 0
         assert sheet.evaluate(ROLLS) == 0
+        height = sheet.evaluate(HEIGHT)
+        assert height <= PAPER or height > PAPER / 0.75, "a few lines of it stand on a page of their own"
         if document["lecture"]["look"]:  # what leads to a figure has gone with it
             assert sheet.locator(LED_NOWHERE).count() == 0
     pages = len(re.findall(rb"/Type\s*/Page\b", offline.pdf(prefer_css_page_size=True)))

@@ -8,6 +8,8 @@ import { KINDS } from '../prediction/kinds.js';
 import { Reader } from './reader.js';
 
 const PATIENCE = 15000; // ms in which all of a document is drawn
+const PAGE = (1100 * 273) / 186; // pixels of a page's height, where a sheet has 1,100 across its 186 mm
+const LEAST = 0.72; // of its size, at which a sheet can still be read
 const EMPTY = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=';
 const LEADS = '.part:has(> .heading, > .markdown strong)'; // words that say what comes below them
 const PRESSED = 'button:not(:has(canvas)), select, input[type=range], .takeaway, .modebar-container, .al-origin'; // what nobody presses on paper
@@ -49,6 +51,7 @@ export class Paper {
       if (asked) kept.prepend(this.question(asked, place.cloneNode(true)));
       kept.append(...[notes(document_)].filter(Boolean));
       sheet.replaceWith(kept);
+      shrink(kept);
       reader.end();
     }
     const words = terms(documents.flatMap((each) => each.terms ?? []));
@@ -91,6 +94,14 @@ async function drawn(host) {
   while (host.querySelector('[aria-busy=true]') && performance.now() < end) await pause();
   await pause();
   await pause();
+}
+
+/** What is a little too high for a page is drawn smaller; what is far too high takes several pages. */
+function shrink(sheet) {
+  const places = [...sheet.children].filter((each) => each.className !== 'asked').map((each) => each.getBoundingClientRect());
+  const height = Math.max(...places.map(({ bottom }) => bottom)) - Math.min(...places.map(({ top }) => top));
+  const fits = (0.98 * PAGE) / height;
+  if (fits < 1 && fits >= LEAST) sheet.style.zoom = fits;
 }
 
 /** What scrolls has nobody on paper to scroll it: what is too high is shown whole, what is too wide is drawn smaller. */
