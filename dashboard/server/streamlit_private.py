@@ -23,7 +23,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
@@ -173,20 +173,21 @@ def draws_a_part() -> bool:
     f"{RUNNING}:ScriptRunContext.context_info",
     f"{RUNNING}:ScriptRunContext.query_string",
     without="a view goes back a step now and then, where a live view asks while another is opened",
-    instead=lambda: True,
+    instead=lambda: "back",
 )
-def went_there() -> bool:
-    """Whether the reader went to this run's address, by a link or in the history: the browser stood elsewhere before.
+def way_there() -> Literal["back", "link", ""]:
+    """How the reader went to this run's address: in the browser's history, or by a link; empty of any other request.
 
-    A request that a widget sends names the address at which the browser stands.
+    A request that a widget sends names the address at which the browser stands, and that of a link another. For a
+    moment after an address was written so does a widget's: the page knows the one before, and the browser the new one.
     """
     from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.context_info is None or context.is_history_navigation:
-        return True
+        return "back"
     stands = urlsplit(context.context_info.url).query
-    return sorted(parse_qsl(stands, True)) != sorted(parse_qsl(context.query_string, True))
+    return "link" if sorted(parse_qsl(stands, True)) != sorted(parse_qsl(context.query_string, True)) else ""
 
 
 @needs(
@@ -547,6 +548,7 @@ def _start(start: Callable[..., None], session: AppSession, asked: RerunData) ->
     "streamlit.runtime.scriptrunner_utils.script_requests:_has_active_trigger_value(state)",
     "streamlit.proto.ClientState_pb2:ClientState.fragment_id",
     "streamlit.proto.ClientState_pb2:ClientState.query_string",
+    "streamlit.proto.ClientState_pb2:ClientState.context_info",
     without="a click is answered late now and then, or not at all, where a live view asks at the same moment",
     instead=_leave,
 )
@@ -566,7 +568,7 @@ def draw_all_that_a_request_tells_of() -> None:
 def _ask_for_everything(ask: Callable[..., None], session: AppSession, asked: ClientState | None) -> None:
     """Ask for everything where a request for a fragment tells of a click that stands elsewhere.
 
-    It says nothing of the address then: that may be the one of before, and only a reader who goes there changes it.
+    It names no address then: that may be the one of before, and only a reader who goes there changes it.
     """
     from streamlit.runtime.scriptrunner_utils.script_requests import _has_active_trigger_value
 
@@ -574,7 +576,7 @@ def _ask_for_everything(ask: Callable[..., None], session: AppSession, asked: Cl
         known = session.session_state._new_widget_state.widget_metadata
         told = [known.get(each.id) for each in asked.widget_states.widgets if _has_active_trigger_value(each)]
         if any(each is not None and each.fragment_id != asked.fragment_id for each in told):
-            asked.fragment_id = asked.query_string = ""
+            asked.fragment_id = asked.query_string = asked.context_info.url = ""
     ask(session, asked)
 
 

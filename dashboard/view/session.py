@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
-from dashboard.server.streamlit_private import is_visited, went_there
+from dashboard.server.streamlit_private import is_visited, way_there
 from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 BEHIND = 0.5
 """Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
+JUST_WRITTEN = 1.0
+"""Seconds after which the browser and the page in it name one address, and nobody has followed another link."""
 AT_MOST_BEHIND = 8
 """Addresses that are remembered after they were written over: a browser is not further behind."""
 
@@ -38,17 +41,17 @@ def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
     The browser may still send the URL of a moment ago. So a rerun that a widget caused never reads it, and none reads
-    one that was written over, unless the reader went there. What was chosen inside a run means nothing on a page about
-    an `imported` model: it is laid aside there, and taken up again after.
+    one that was written over, unless the reader went there: then the browser has not heard of the new one, which is
+    written again. What was chosen inside a run means nothing on a page about an `imported` model: it is laid aside
+    there, and taken up again after.
     """
     state, query = st.session_state, st.query_params.to_dict()
     touched, moved = state.pop("touched", False), state.get("page") != page
     another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
-    if query == state.get("written") and not touched:
-        state.written_over = []  # the browser has heard of it
-    read = opened or bool(query and not touched and query != state.get("written") and not _is_written_over(query))
+    unheard = not opened and _is_unheard_of(query)
+    read = opened or bool(query and not touched and query != state.get("written") and not unheard)
     if read:
         state.settings, found = from_query(query)
         for sentence in found:
@@ -65,7 +68,7 @@ def begin(page: str, *, imported: bool = False) -> None:
     if opened and not query and page == OVERVIEW.title and model_menu.OPENING in state.menu:
         state.settings = state.settings.with_(run=model_menu.OPENING)
     # "write" may be of a rerun that was cut off before its end, or of a part of the page.
-    state.write = touched or moved or (state.get("write", False) and not read)
+    state.write = touched or moved or (not read and (unheard or state.get("write", False)))
 
 
 def end() -> None:
@@ -78,12 +81,21 @@ def end() -> None:
     to_write = [state.pop(each, False) for each in ("write", "touched")]
     if any(to_write) and found != query:
         st.query_params.from_dict(query)
-        state.written, state.written_over = query, [*state.get("written_over", []), found][-AT_MOST_BEHIND:]
+        state.written_over = [each for each in state.get("written_over", []) if each != query][1 - AT_MOST_BEHIND :]
+        state.written_over += [found]
+        state.written, state.written_at = query, time.monotonic()
 
 
-def _is_written_over(query: dict[str, str]) -> bool:
-    """Whether the browser names an address that it had before, because it has not heard of the one written since."""
-    return query in st.session_state.get("written_over", []) and not went_there()
+def _is_unheard_of(query: dict[str, str]) -> bool:
+    """Whether the browser names an address that it had before, or none: it may not have heard of the one written since.
+
+    What is sent with a run that is over may get lost where another request comes at that moment.
+    """
+    state = st.session_state
+    if query == state.get("written") or (query and query not in state.get("written_over", [])):
+        return False
+    way = way_there()
+    return not way or (way == "link" and time.monotonic() - state.get("written_at", 0.0) < JUST_WRITTEN)
 
 
 def _menu() -> dict[str, Choice]:

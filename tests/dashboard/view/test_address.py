@@ -16,40 +16,57 @@ from tests.kit.pages import open_page
 OPENED, CHOSEN = "reverse", "reverse-aligned"
 
 
-@pytest.mark.parametrize(("went", "shown"), [(False, CHOSEN), (True, OPENED)])
+@pytest.mark.parametrize(
+    ("way", "later", "names", "shown"),
+    [
+        ("", 9.0, "before", CHOSEN),
+        ("link", 0.0, "before", CHOSEN),
+        ("link", 9.0, "before", OPENED),
+        ("back", 0.0, "before", OPENED),
+        ("", 9.0, "none", CHOSEN),
+        ("", 9.0, "another", OPENED),
+    ],
+)
 def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_there(
-    went: bool, shown: str, monkeypatch: pytest.MonkeyPatch
+    way: str, later: float, names: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that is sent before the browser hears of its new address names the one of before."""
+    """A request that is sent before the browser hears of its new address names the one of before.
+
+    Or it names none, where it tells of several parts of the page. What it has not heard of is written once more.
+    """
     app = open_page("questions", run=OPENED, live="0")
     before = dict(app.query_params)
     app.selectbox(key="control-run").set_value(CHOSEN).run()
     assert app.query_params["run"] == CHOSEN
-    monkeypatch.setattr(session, "went_there", lambda: went)
+    app.session_state["written_at"] -= later
+    monkeypatch.setattr(session, "way_there", lambda: way)
+    named = {"before": before, "none": {}, "another": before | {"live": "1"}}[names]
     app.query_params.clear()
-    for name, value in before.items():
+    for name, value in named.items():
         app.query_params[name] = value
     app.run()
     assert not app.exception
     assert app.session_state["settings"].run == shown
+    assert app.query_params["run"] == shown
 
 
 STOOD = "http://localhost/heads?run=reverse&head=1"
 
 
 @pytest.mark.parametrize(
-    ("context", "went"),
+    ("context", "way"),
     [
-        ({}, False),
-        ({"query_string": "head=1&run=reverse"}, False),
-        ({"query_string": "run=reverse&head=2"}, True),
-        ({"query_string": ""}, True),
-        ({"is_history_navigation": True}, True),
-        ({"context_info": None}, True),
+        ({}, ""),
+        ({"query_string": "head=1&run=reverse"}, ""),
+        ({"query_string": "run=reverse&head=2"}, "link"),
+        ({"query_string": ""}, "link"),
+        ({"is_history_navigation": True}, "back"),
+        ({"context_info": None}, "back"),
+        ({"query_string": "", "context_info": SimpleNamespace(url="")}, ""),
     ],
 )
 def test_a_link_names_another_address_than_that_at_which_the_browser_stands(
-    context: dict[str, Any], went: bool, monkeypatch: pytest.MonkeyPatch
+    context: dict[str, Any], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {
         "query_string": "run=reverse&head=1",
@@ -57,9 +74,9 @@ def test_a_link_names_another_address_than_that_at_which_the_browser_stands(
         "context_info": SimpleNamespace(url=STOOD),
         **context,
     }
-    assert streamlit_private.went_there.is_there()
+    assert streamlit_private.way_there.is_there()
     monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: SimpleNamespace(**asked))
-    assert streamlit_private.went_there() is went
+    assert streamlit_private.way_there() == way
 
 
 class State(SimpleNamespace):
