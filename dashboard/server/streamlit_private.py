@@ -172,11 +172,11 @@ def draws_a_part() -> bool:
     f"{RUNNING}:ScriptRunContext.is_history_navigation",
     f"{RUNNING}:ScriptRunContext.context_info",
     f"{RUNNING}:ScriptRunContext.query_string",
-    without="a view goes back a step now and then, where a live view asks while another is opened",
-    instead=lambda: "back",
+    without="the browser's Back, and a link to a view of before, show nothing else now and then",
+    instead=lambda: "",
 )
 def way_there() -> Literal["back", "link", ""]:
-    """How the reader went to this run's address: in the browser's history, or by a link; empty of any other request.
+    """How the reader went to this run's address: in the browser's history, or by a link; empty of all else.
 
     A request that a widget sends names the address at which the browser stands, and that of a link another. For a
     moment after an address was written so does a widget's: the page knows the one before, and the browser the new one.
@@ -184,7 +184,9 @@ def way_there() -> Literal["back", "link", ""]:
     from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
     context = get_script_run_ctx(suppress_warning=True)
-    if context is None or context.context_info is None or context.is_history_navigation:
+    if context is None or context.context_info is None:
+        return ""
+    if context.is_history_navigation:
         return "back"
     stands = urlsplit(context.context_info.url).query
     return "link" if sorted(parse_qsl(stands, True)) != sorted(parse_qsl(context.query_string, True)) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
@@ -40,17 +41,18 @@ AT_MOST_BEHIND = 8
 def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
-    The browser may still send the URL of a moment ago. So a rerun that a widget caused never reads it, and none reads
-    one that was written over, unless the reader went there: then the browser has not heard of the new one, which is
-    written again. What was chosen inside a run means nothing on a page about an `imported` model: it is laid aside
-    there, and taken up again after.
+    The browser may still send the URL of a moment ago. So unless the reader went there, a rerun that a widget caused
+    never reads it, and none reads one that was written over: the browser has not heard of the new one, which is written
+    again. What was chosen inside a run means nothing on a page about an `imported` model: it is laid aside there, and
+    taken up again after.
     """
     state, query = st.session_state, st.query_params.to_dict()
-    touched, moved = state.pop("touched", False), state.get("page") != page
+    went = went_there()
+    touched, moved = state.pop("touched", False) and not went, state.get("page") != page
     another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
-    unheard = not opened and _is_unheard_of(query)
+    unheard = not (opened or went) and query != state.get("written") and query in ({}, *state.get("written_over", []))
     read = opened or bool(query and not touched and query != state.get("written") and not unheard)
     if read:
         state.settings, found = from_query(query)
@@ -86,16 +88,16 @@ def end() -> None:
         state.written, state.written_at = query, time.monotonic()
 
 
-def _is_unheard_of(query: dict[str, str]) -> bool:
-    """Whether the browser names an address that it had before, or none: it may not have heard of the one written since.
+def went_there() -> bool:
+    """Whether the reader went to this address, in the browser's history or by a link.
 
-    What is sent with a run that is over may get lost where another request comes at that moment.
+    All else names the address of the view, or one of before: what a run sends at its end gets lost where another
+    request comes at that moment.
     """
-    state = st.session_state
-    if query == state.get("written") or (query and query not in state.get("written_over", [])):
-        return False
     way = way_there()
-    return not way or (way == "link" and time.monotonic() - state.get("written_at", 0.0) < JUST_WRITTEN)
+    return way == "back" or (
+        way == "link" and time.monotonic() - st.session_state.get("written_at", -math.inf) > JUST_WRITTEN
+    )
 
 
 def _menu() -> dict[str, Choice]:

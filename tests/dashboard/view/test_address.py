@@ -53,6 +53,19 @@ def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_the
 STOOD = "http://localhost/heads?run=reverse&head=1"
 
 
+@pytest.mark.parametrize(("way", "shown"), [("", OPENED), ("back", CHOSEN), ("link", CHOSEN)])
+def test_where_the_reader_goes_is_read_whatever_was_clicked_before(
+    way: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click in a part whose drawing the next request ends is known to the view already."""
+    app = open_page("questions", run=OPENED, live="0")
+    app.session_state["touched"] = True
+    monkeypatch.setattr(session, "way_there", lambda: way)
+    app.query_params["run"] = CHOSEN
+    app.run()
+    assert app.session_state["settings"].run == shown
+
+
 @pytest.mark.parametrize(
     ("context", "way"),
     [
@@ -61,7 +74,7 @@ STOOD = "http://localhost/heads?run=reverse&head=1"
         ({"query_string": "run=reverse&head=2"}, "link"),
         ({"query_string": ""}, "link"),
         ({"is_history_navigation": True}, "back"),
-        ({"context_info": None}, "back"),
+        ({"context_info": None}, ""),
         ({"query_string": "", "context_info": SimpleNamespace(url="")}, ""),
     ],
 )
