@@ -23,8 +23,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -170,26 +169,15 @@ def draws_a_part() -> bool:
 @needs(
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
     f"{RUNNING}:ScriptRunContext.is_history_navigation",
-    f"{RUNNING}:ScriptRunContext.context_info",
-    f"{RUNNING}:ScriptRunContext.query_string",
-    without="the browser's Back, and a link to a view of before, show nothing else now and then",
-    instead=lambda: "",
+    without="the browser's Back shows nothing else now and then, after a click",
+    instead=lambda: False,
 )
-def way_there() -> Literal["back", "link", ""]:
-    """How the reader went to this run's address: in the browser's history, or by a link; empty of all else.
-
-    A request that a widget sends names the address at which the browser stands, and that of a link another. For a
-    moment after an address was written so does a widget's: the page knows the one before, and the browser the new one.
-    """
+def went_back() -> bool:
+    """Whether the reader went to this run's address in the browser's history, back or forward."""
     from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
     context = get_script_run_ctx(suppress_warning=True)
-    if context is None or context.context_info is None:
-        return ""
-    if context.is_history_navigation:
-        return "back"
-    stands = urlsplit(context.context_info.url).query
-    return "link" if sorted(parse_qsl(stands, True)) != sorted(parse_qsl(context.query_string, True)) else ""
+    return context is not None and bool(context.is_history_navigation)
 
 
 @needs(
@@ -550,7 +538,6 @@ def _start(start: Callable[..., None], session: AppSession, asked: RerunData) ->
     "streamlit.runtime.scriptrunner_utils.script_requests:_has_active_trigger_value(state)",
     "streamlit.proto.ClientState_pb2:ClientState.fragment_id",
     "streamlit.proto.ClientState_pb2:ClientState.query_string",
-    "streamlit.proto.ClientState_pb2:ClientState.context_info",
     without="a click is answered late now and then, or not at all, where a live view asks at the same moment",
     instead=_leave,
 )
@@ -578,7 +565,7 @@ def _ask_for_everything(ask: Callable[..., None], session: AppSession, asked: Cl
         known = session.session_state._new_widget_state.widget_metadata
         told = [known.get(each.id) for each in asked.widget_states.widgets if _has_active_trigger_value(each)]
         if any(each is not None and each.fragment_id != asked.fragment_id for each in told):
-            asked.fragment_id = asked.query_string = asked.context_info.url = ""
+            asked.fragment_id = asked.query_string = ""
     ask(session, asked)
 
 

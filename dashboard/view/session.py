@@ -16,7 +16,7 @@ from dashboard.models import menu as model_menu
 from dashboard.models.menu import Choice
 from dashboard.models.model import Model
 from dashboard.models.passages import parsed
-from dashboard.server.streamlit_private import is_visited, way_there
+from dashboard.server.streamlit_private import is_visited, went_back
 from dashboard.view import permission
 from dashboard.view.clicks import touch
 from dashboard.view.link import FIELDS, OF_MODEL, View, from_query
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BEHIND = 0.5
 """Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
 JUST_WRITTEN = 1.0
-"""Seconds after which the browser and the page in it name one address, and nobody has followed another link."""
+"""Seconds after which the browser has heard of an address: one of before is then that of a link."""
 AT_MOST_BEHIND = 8
 """Addresses that are remembered after they were written over: a browser is not further behind."""
 
@@ -41,18 +41,16 @@ AT_MOST_BEHIND = 8
 def begin(page: str, *, imported: bool = False) -> None:
     """Start a rerun: read the URL when the session begins, and when the reader went back or changed it.
 
-    The browser may still send the URL of a moment ago. So unless the reader went there, a rerun that a widget caused
-    never reads it, and none reads one that was written over: the browser has not heard of the new one, which is written
-    again. What was chosen inside a run means nothing on a page about an `imported` model: it is laid aside there, and
-    taken up again after.
+    The browser may still send the URL of a moment ago. So unless the reader went back, a rerun that a widget caused
+    never reads it, and none reads one that was just written over: the new one is written again. What was chosen inside
+    a run means nothing on a page about an `imported` model: it is laid aside there, and taken up again after.
     """
     state, query = st.session_state, st.query_params.to_dict()
-    went = went_there()
-    touched, moved = state.pop("touched", False) and not went, state.get("page") != page
+    touched, moved = state.pop("touched", False) and not went_back(), state.get("page") != page
     another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
-    unheard = not (opened or went) and query != state.get("written") and query in ({}, *state.get("written_over", []))
+    unheard = not opened and _is_unheard_of(query)
     read = opened or bool(query and not touched and query != state.get("written") and not unheard)
     if read:
         state.settings, found = from_query(query)
@@ -88,16 +86,16 @@ def end() -> None:
         state.written, state.written_at = query, time.monotonic()
 
 
-def went_there() -> bool:
-    """Whether the reader went to this address, in the browser's history or by a link.
+def _is_unheard_of(query: dict[str, str]) -> bool:
+    """Whether a request names no address, or one that was just written over: the browser may know of no other.
 
-    All else names the address of the view, or one of before: what a run sends at its end gets lost where another
-    request comes at that moment.
+    What a run sends at its end gets lost where another request comes at that moment.
     """
-    way = way_there()
-    return way == "back" or (
-        way == "link" and time.monotonic() - st.session_state.get("written_at", -math.inf) > JUST_WRITTEN
-    )
+    state = st.session_state
+    if query == state.get("written") or went_back():
+        return False
+    just = time.monotonic() - state.get("written_at", -math.inf) < JUST_WRITTEN
+    return not query or (just and query in state.get("written_over", []))
 
 
 def _menu() -> dict[str, Choice]:

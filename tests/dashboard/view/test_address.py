@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from streamlit.runtime.scriptrunner_utils import script_run_context
@@ -12,23 +11,23 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from dashboard.server import streamlit_private
 from dashboard.view import clicks, session
 from tests.kit.pages import open_page
+from tests.kit.waiting import PATIENCE
 
 OPENED, CHOSEN = "reverse", "reverse-aligned"
 
 
 @pytest.mark.parametrize(
-    ("way", "later", "names", "shown"),
+    ("back", "just", "names", "shown"),
     [
-        ("", 9.0, "before", CHOSEN),
-        ("link", 0.0, "before", CHOSEN),
-        ("link", 9.0, "before", OPENED),
-        ("back", 0.0, "before", OPENED),
-        ("", 9.0, "none", CHOSEN),
-        ("", 9.0, "another", OPENED),
+        (False, True, "before", CHOSEN),
+        (False, False, "before", OPENED),
+        (True, True, "before", OPENED),
+        (False, False, "none", CHOSEN),
+        (False, True, "another", OPENED),
     ],
 )
-def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_there(
-    way: str, later: float, names: str, shown: str, monkeypatch: pytest.MonkeyPatch
+def test_an_address_that_was_just_written_over_is_read_only_where_the_reader_went_back(
+    back: bool, just: bool, names: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that is sent before the browser hears of its new address names the one of before.
 
@@ -38,8 +37,8 @@ def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_the
     before = dict(app.query_params)
     app.selectbox(key="control-run").set_value(CHOSEN).run()
     assert app.query_params["run"] == CHOSEN
-    app.session_state["written_at"] -= later
-    monkeypatch.setattr(session, "way_there", lambda: way)
+    monkeypatch.setattr(session, "went_back", lambda: back)
+    monkeypatch.setattr(session, "JUST_WRITTEN", PATIENCE if just else 0.0)
     named = {"before": before, "none": {}, "another": before | {"live": "1"}}[names]
     app.query_params.clear()
     for name, value in named.items():
@@ -50,46 +49,15 @@ def test_an_address_that_was_written_over_is_read_only_where_the_reader_went_the
     assert app.query_params["run"] == shown
 
 
-STOOD = "http://localhost/heads?run=reverse&head=1"
-
-
-@pytest.mark.parametrize(("way", "shown"), [("", OPENED), ("back", CHOSEN), ("link", CHOSEN)])
-def test_where_the_reader_goes_is_read_whatever_was_clicked_before(
-    way: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("back", "shown"), [(False, OPENED), (True, CHOSEN)])
+def test_back_is_followed_whatever_was_clicked_before(back: bool, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A click in a part whose drawing the next request ends is known to the view already."""
     app = open_page("questions", run=OPENED, live="0")
     app.session_state["touched"] = True
-    monkeypatch.setattr(session, "way_there", lambda: way)
+    monkeypatch.setattr(session, "went_back", lambda: back)
     app.query_params["run"] = CHOSEN
     app.run()
     assert app.session_state["settings"].run == shown
-
-
-@pytest.mark.parametrize(
-    ("context", "way"),
-    [
-        ({}, ""),
-        ({"query_string": "head=1&run=reverse"}, ""),
-        ({"query_string": "run=reverse&head=2"}, "link"),
-        ({"query_string": ""}, "link"),
-        ({"is_history_navigation": True}, "back"),
-        ({"context_info": None}, ""),
-        ({"query_string": "", "context_info": SimpleNamespace(url="")}, ""),
-    ],
-)
-def test_a_link_names_another_address_than_that_at_which_the_browser_stands(
-    context: dict[str, Any], way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = {
-        "query_string": "run=reverse&head=1",
-        "is_history_navigation": False,
-        "context_info": SimpleNamespace(url=STOOD),
-        **context,
-    }
-    assert streamlit_private.way_there.is_there()
-    monkeypatch.setattr(script_run_context, "get_script_run_ctx", lambda **_: SimpleNamespace(**asked))
-    assert streamlit_private.way_there() == way
 
 
 class State(SimpleNamespace):
