@@ -169,7 +169,7 @@ def draws_a_part() -> bool:
 @needs(
     f"{RUNNING}:get_script_run_ctx(suppress_warning)",
     f"{RUNNING}:ScriptRunContext.is_history_navigation",
-    without="the browser's Back shows nothing else now and then, after a click",
+    without="Back is not followed now and then, where it comes at once after a click",
     instead=lambda: False,
 )
 def went_back() -> bool:
