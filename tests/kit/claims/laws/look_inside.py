@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import re
 
 import numpy as np
+import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
-from tests.kit.claims.world import World
-from tests.kit.heads_by_hand import divided_by
+from tests.kit.claims.world import Head, World
+from tests.kit.heads_by_hand import divided_by, mapped
 from tests.kit.pages import shown
+from transformer import observe
+from transformer.edits import EditError, parse_edit
 from transformer.model import build
 from transformer.norms import NORMS
 
@@ -174,7 +179,7 @@ def are_called(world: World, said: str) -> None:
     does = {"reads? the expected key": "expected", "looks? at the token before": "previous", "itself": "self"}
     does |= {"themselves": "self", "at the first key": "first", "evenly": "uniform"}
     for part in said.split("; "):
-        name = next((name for words, name in does.items() if __import__("re").search(words, part)), None)
+        name = next((name for words, name in does.items() if re.search(words, part)), None)
         if name is None:
             assert "mixed" in part, part
             continue
@@ -199,26 +204,74 @@ def are_called(world: World, said: str) -> None:
                 assert np.mean(shares) >= 0.5 - 2 * NOISE
 
 
-@law(f"{HEADS}likeness_sentence", r"Heads (?P<one>.+) and (?P<other>.+) are most alike: (?P<cosine>[\d.]+)\.")
-def are_alike(world: World, one: str, other: str, cosine: Shown) -> None:
+def likenesses(world: World) -> dict[frozenset[Head], float]:
+    """The mean cosine of the rows of each two heads of one kind, over all questions and the queries with a choice."""
     _, seen = world.looked
 
-    def alike(a, b) -> float:
+    def alike(a: Head, b: Head) -> float:
         p, q, m = seen.patterns[a.site][:, a.index], seen.patterns[b.site][:, b.index], seen.masks[a.site][:, 0]
         asked = m.sum(axis=-1) > 1
         dots = (p * q).sum(axis=-1) / np.maximum(np.linalg.norm(p, axis=-1) * np.linalg.norm(q, axis=-1), 1e-300)
         return float(dots[asked].mean())
 
     kind = {head: head.site.split(".")[0] + head.site.split(".")[2] for head in world.heads}
-    pairs = {(a, b): alike(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :] if kind[a] == kind[b]}
-    named = pairs[world.head(one), world.head(other)]
-    assert named >= max(pairs.values()) - NOISE
-    assert abs(named - cosine.value) < NOISE
+    return {frozenset((a, b)): alike(a, b) for a, b in itertools.combinations(world.heads, 2) if kind[a] == kind[b]}
+
+
+def pair_named(world: World, names: str) -> frozenset[Head]:
+    return frozenset(world.head(each) for each in names.split(" and "))
+
+
+@law(f"{HEADS}likeness_sentence", r"Heads (?P<pair>.+) are most alike: (?P<cosine>[\d.]+)\.")
+def are_alike(world: World, pair: str, cosine: Shown) -> None:
+    pairs = likenesses(world)
+    assert len(pairs) > 1
+    assert abs(pairs[pair_named(world, pair)] - cosine.value) < NOISE
+    assert pairs[pair_named(world, pair)] >= max(pairs.values()) - NOISE
+
+
+@law(
+    f"{HEADS}likeness_sentence",
+    r"Heads (?P<pair>.+) are the only two to compare: their likeness is (?P<cosine>[\d.]+)\.",
+    rare=True,
+)
+def are_the_only_two(world: World, pair: str, cosine: Shown) -> None:
+    assert {*likenesses(world)} == {pair_named(world, pair)}
+    assert abs(likenesses(world)[pair_named(world, pair)] - cosine.value) < NOISE
+
+
+@law(
+    f"{HEADS}likeness_sentence",
+    r"These pairs of heads are most alike, (?P<cosine>[\d.]+) each: (?P<pairs>.+)\.",
+    rare=True,
+)
+@law(
+    f"{HEADS}likeness_sentence",
+    r"(?P<many>\d+) of (?P<of>\d+) pairs of heads are most alike: (?P<cosine>[\d.]+) each\.",
+    rare=True,
+)
+@law(
+    f"{HEADS}likeness_sentence",
+    r"All (?P<of>\d+) pairs of heads are about equally alike: (?P<cosine>[\d.]+) each\.",
+    rare=True,
+)
+def as_much_alike(
+    world: World, cosine: Shown, pairs: str | None = None, many: str | None = None, of: str | None = None
+) -> None:
+    """None is more alike, and as many as are said are as much alike, as far as other questions tell."""
+    found = likenesses(world)
+    level = {pair for pair, alike in found.items() if abs(alike - cosine.value) < NOISE}
+    assert max(found.values()) < cosine.value + NOISE
+    assert of is None or int(of) == len(found)
+    if pairs is not None:
+        assert {pair_named(world, each) for each in pairs.split("; ")} <= level
+    else:
+        assert len(level) >= int(many or of or 0) > 1
 
 
 @law(f"{HEADS}likeness_sentence", r"There are no two heads to compare\.")
 def no_two(world: World) -> None:
-    assert len(world.heads) < 2
+    assert not likenesses(world)
 
 
 STANDS = (
