@@ -757,14 +757,86 @@ def has_no_units(world: World) -> None:
     r"apart; in evaluation mode (?:all \d+|both) passes agree to the last bit\.",
 )
 def drops(world: World, rate: Shown, n: str, up: str) -> None:
-    import torch
-
     batch, _ = world.alone
     read = [torch.tensor(each) for each in (batch.tokens, batch.source) if each is not None]
     with torch.no_grad():
         one, other = (world.model(*read) for _ in range(2))
     assert torch.equal(one, other)
     assert rate.value > 0
+
+
+RANGE = f"{PAGE}block/dropout.range_sentence"
+PREFERS = (
+    r" In (?P<changed>\d+) of (?P<total>\d+) predictions \((?P<outputs>\d+) outputs? × (?P<n>\d+) passes\) training "
+    r"mode prefers another token\."
+)
+
+
+def in_training(world: World, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of so many passes through a twin that drops as the page does: the probability of the token that is predicted at
+    each output of the answer, float [pass, output], where another is likelier, and the outputs, counted from 0."""
+    batch, seen = world.alone
+    shown = np.flatnonzero(world.task.answers(len(world.question)))
+    predicted, twin = seen.said[0, shown], copy.deepcopy(world.model).float().train()
+    for module in twin.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = world.sizes.dropout or 0.1
+    read = [torch.tensor(each) for each in (batch.tokens, batch.source) if each is not None]
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(0)
+        logits = np.stack([twin(*read)[0, shown].double().numpy() for _ in range(n)])
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares = powers / powers.sum(axis=-1, keepdims=True)
+    return shares[:, range(len(shown)), predicted], logits.argmax(axis=-1) != predicted, shown
+
+
+def judge_ranges(world: World, changed: str, total: str, outputs: str, n: str) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest probability at each output."""
+    shares, other, shown = in_training(world, int(n))
+    assert (int(changed), int(total), int(outputs)) == (other.sum(), other.size, len(shown))
+    return shares.min(axis=0), shares.max(axis=0)
+
+
+@law(
+    RANGE,
+    rf"(?P<widest>The widest range is a|A)t output (?P<output>\d+):? '(?P<token>[^']+)' gets (?P<low>[\d.]+) to "
+    rf"(?P<high>[\d.]+) in training mode\.{PREFERS}",
+)
+def ranges_most(
+    world: World, widest: str, output: str, token: str, low: Shown, high: Shown, changed: str, total: str, outputs: str,
+    n: str,
+) -> None:  # fmt: skip
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    at = int(output) - 1 - int(np.flatnonzero(world.task.answers(len(world.question)))[0])
+    assert world.task.vocabulary[world.alone[1].said[0, int(output) - 1]] == token
+    assert (low, high) == (least[at], most[at])
+    assert (most - least)[at] >= (most - least).max() - 1e-5
+    assert (widest == "A") == (len(least) == 1)
+
+
+@law(
+    RANGE,
+    rf"In training mode the probability ranges as widely at all (?P<all>\d+) outputs, by (?P<width>[\d.]+)\.{PREFERS}",
+    rf"In training mode the probability ranges most widely at outputs (?P<at>[\d, and]+), by (?P<width>[\d.]+) at "
+    rf"each\.{PREFERS}",
+    rare=True,
+)
+def range_as_much(
+    world: World, width: Shown, changed: str, total: str, outputs: str, n: str, all: str | None = None,
+    at: str | None = None,
+) -> None:  # fmt: skip
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    first = int(np.flatnonzero(world.task.answers(len(world.question)))[0])
+    named = range(len(least)) if at is None else [int(each) - 1 - first for each in re.findall(r"\d+", at)]
+    assert width == (most - least).max()
+    assert all is None or int(all) == len(least) > 1
+    assert {each for each in range(len(least)) if width == (most - least)[each]} >= {*named}
+
+
+@law(RANGE, rf"In training mode no probability here changes by as much as 0\.005\.{PREFERS}", rare=True)
+def ranges_nowhere(world: World, changed: str, total: str, outputs: str, n: str) -> None:
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    assert (most - least).max() < 0.005 + 2e-4
 
 
 @law(
