@@ -912,6 +912,128 @@ def head_is_alone(world: World, head: str, width: str) -> None:
     assert (world.sizes.n_heads, int(width)) == (1, world.model.embedding.weight.shape[1])
 
 
+def weights_of(world: World, title: str, block: str) -> list[np.ndarray]:
+    """The weights of a box of the machine, by what it is called; of a head its rows of the three maps."""
+    if title.startswith("head "):
+        part = "cross_attention" if "cross" in title else "self_attention"
+        width, index = world.sizes.d_head, int(title.rpartition(".")[2])
+        rows = slice(index * width, (index + 1) * width)
+        maps = [f"{block}.{part}.{each}.{kind}" for each in ("query", "key", "value") for kind in ("weight", "bias")]
+        return [world.weights[name][rows] for name in maps]
+    begins = {
+        "embedding": "embedding.",
+        "unembedding": "unembedding.",
+        "final ": "final_norm.",
+        "encoder block ": f"encoder.{title[-1]}.",
+        "decoder block ": f"decoder.{title[-1]}.",
+        "feed-forward ": f"{block}.feed_forward.",
+        "W_O of self": f"{block}.self_attention.out.",
+        "W_O of cross": f"{block}.cross_attention.out.",
+    }
+    names = {"self-attention": "self", "cross-attention": "cross", "feed-forward": "feed_forward"}
+    begins |= {
+        f"{world.sizes.kind_of_norm.title} {when} {words}": f"{block}.around_{name}.{when}."
+        for words, name in names.items()
+        for when in ("before", "after")
+    }
+    begins |= {f"{world.sizes.kind_of_norm.title}: the memory": "memory_norm."}
+    prefix = next((prefix for begin, prefix in begins.items() if title.startswith(begin)), "positions.")
+    found = [weights for name, weights in world.weights.items() if name.startswith(prefix)]
+    assert found, title
+    return found
+
+
+def boxes_of(world: World, block: str) -> list[str]:
+    """What the boxes with weights are called, of the whole model or of one block."""
+    names, sizes = {name for name, _ in world.model.named_parameters()}, world.sizes
+    norm = sizes.kind_of_norm.title
+    if not block:
+        found = [each.replace(".", " block ") for each in sorted({".".join(name.split(".")[:2]) for name in names})]
+        found = [each for each in found if each[-1].isdigit()]
+        others = {"embedding.": "embedding", "unembedding.": "unembedding", "final_norm.": f"final {norm}"}
+        others |= {"memory_norm.": f"{norm}: the memory", "positions.": "positions"}
+        return found + [title for begin, title in others.items() if any(name.startswith(begin) for name in names)]
+    layer, found = block.split(".")[1], []
+    for part in ("self", "cross"):
+        if any(name.startswith(f"{block}.{part}_attention.") for name in names):
+            called = "cross " * (part == "cross")
+            found += [f"head {called}{layer}.{index}" for index in range(sizes.n_heads)]
+            found.append(f"W_O of {part}-attention")
+    found += ["feed-forward "] * any(name.startswith(f"{block}.feed_forward.") for name in names)
+    parts = {"self": "self-attention", "cross": "cross-attention", "feed_forward": "feed-forward"}
+    return found + [
+        f"{norm} {when} {called}"
+        for part, called in parts.items()
+        for when in ("before", "after")
+        if any(name.startswith(f"{block}.around_{part}.{when}.") for name in names)
+    ]
+
+
+MOVED = f"{PAGE}machine/words.movement"
+STEPS = r"From step (?P<before>\d+) to step (?P<step>\d+) "
+
+
+def is_moved(world: World, before: str, step: str) -> tuple[dict[str, float], str]:
+    """How far each box moved from the kept step before this one, and the block that is looked into."""
+    kept = [each for each in world.run.snapshots() if each < world.step]
+    assert (int(step), int(before)) == (world.step, max(kept))
+    view = dict(world.view)
+    both = world.sizes.architecture == "encoder-decoder"
+    block = view.get("block", "encoder.0" if both else f"{world.stack}.0") if view.get("zoom") == "block" else ""
+    found, then = {}, world.at_step(int(before))
+    for title in boxes_of(world, block):
+        old, new = (np.concatenate([part.ravel() for part in weights_of(at, title, block)]) for at in (then, world))
+        if old.any():
+            found[title] = float(np.linalg.norm(new - old) / np.linalg.norm(old))
+    return found, block
+
+
+def is_by(share: str, moved: float) -> bool:
+    """Is it written with three digits?"""
+    return abs(float(share) - 100 * moved) <= 0.006 * 100 * moved + 1e-12
+
+
+def judge_extreme(world: World, titles: str, share: str, block: str, before: str, most: float) -> None:
+    then = world.at_step(int(before))
+    for title in titles.strip("“”").replace("” and “", "”, “").split("”, “"):
+        old, new = (np.concatenate([part.ravel() for part in weights_of(at, title, block)]) for at in (then, world))
+        assert is_by(share, float(np.linalg.norm(new - old) / np.linalg.norm(old))), title
+    assert is_by(share, most)
+
+
+@law(
+    MOVED,
+    rf"{STEPS}training moved (?P<most>“.+”) most: by (?P<far>[\d.e-]+) %(?P<each> each)?, and (?P<least>“.+”) least: "
+    r"by (?P<little>[\d.e-]+) %(?: each)? of its length, ‖W′ − W‖ / ‖W‖\.",
+)
+def moved_most(
+    world: World, before: str, step: str, most: str, far: str, each: str | None, least: str, little: str
+) -> None:
+    found, block = is_moved(world, before, step)
+    assert max(found.values()) > min(found.values())
+    judge_extreme(world, most, far, block, before, max(found.values()))
+    judge_extreme(world, least, little, block, before, min(found.values()))
+    level = [title for title, moved in found.items() if moved > max(found.values()) * (1 - 1e-4)]
+    assert most.count("“") >= len(level)
+    assert (each is not None) == (most.count("“") > 1)
+
+
+@law(
+    MOVED,
+    rf"{STEPS}training moved (?P<all>“.+”) by (?P<far>[\d.e-]+) %(?: each)? of its length, ‖W′ − W‖ / ‖W‖\.",
+    rare=True,
+)
+def moved_alike(world: World, before: str, step: str, all: str, far: str) -> None:
+    found, block = is_moved(world, before, step)
+    judge_extreme(world, all, far, block, before, max(found.values()))
+    assert all.count("“") == len(found)
+
+
+@law(MOVED, rf"{STEPS}nothing moved\.", rare=True)
+def moved_nothing(world: World, before: str, step: str) -> None:
+    assert not any(is_moved(world, before, step)[0].values())
+
+
 # --- through the layers
 
 PART = {"attention": "resid_mid", "cross-attention": "resid_cross", "feed-forward": "resid_post"}
