@@ -1138,6 +1138,100 @@ def settles(world: World, said: str, how: str, stage: str) -> None:
     assert at == 0 or not same[at - 1]
 
 
+def led_by(world: World, place: int) -> dict[str, float]:
+    """What each part adds to the right token's logit at a place, from 0, above what it adds to the mean token's: each
+    vector taken by itself through the norms behind it, whose divisors are those of the whole pass."""
+    batch, seen = world.alone
+    weight, target = world.weights["unembedding.weight"], batch.targets[0, place]
+    direction = weight[target] - weight.mean(axis=0)
+    last = [site for site in seen.stages if site.startswith(world.stack)][-1]
+    behind = [name for name in seen.read if name.startswith(f"{world.stack}.") and name.endswith(".after")]
+    norms = [(name, seen.read[name][0, place]) for name in behind]
+    norms.append(("final_norm", seen.stages[last][0, place]))
+
+    def through(vector: np.ndarray, first: str) -> float:
+        names = [name for name, _ in norms]
+        for name, whole in norms[names.index(first) :]:
+            norm = world.model.get_submodule(name)
+            vector = mapped(vector, norm) / divided_by(whole, norm)
+        return float(vector @ direction)
+
+    found = {}
+    for layer in range(world.sizes.n_layers):
+        block = f"{world.stack}.{layer}"
+        for part in ("self", "cross"):
+            site = f"{block}.{part}_attention"
+            for index, written in enumerate(seen.written[site][0, :, place] if site in seen.written else ()):
+                label = f"head {layer}.{index}" + " (cross-attention)" * (part == "cross")
+                found[label] = through(written, f"{block}.around_{part}.after")
+        site = f"{block}.feed_forward"
+        if site in seen.hidden:
+            down = world.weights[f"{site}.down.weight"], world.weights[f"{site}.down.bias"]
+            written = seen.hidden[site][0, place] @ down[0].T + down[1]
+            found[f"the feed-forward of layer {layer}"] = through(written, f"{block}.around_feed_forward.after")
+    found["embedding"] = through(seen.stages[f"{world.stack}.0.resid_pre"][0, place], norms[0][0])
+    return found
+
+
+WRITTEN = f"{PAGE}layers/lens.written_for"
+ALL_PARTS = (
+    r"All parts together put its logit (?P<total>[\d.]+) (?P<way>above|below) the mean token's, of which the embedding "
+    r"adds (?P<embedding>[−+\d.]+) and biases (?P<biases>[−+\d.]+)\."
+)
+
+
+def judge_writes(
+    world: World, place: str, target: str, total: Shown, way: str, embedding: Shown, biases: Shown
+) -> dict[str, float]:
+    """What is said of all parts; returns what each of them adds."""
+    batch, seen = world.alone
+    token, logits = batch.targets[0, int(place) - 1], seen.logits[0, int(place) - 1]
+    assert world.task.vocabulary[token] == target
+    whole, found = float(logits[token] - logits.mean()), led_by(world, int(place) - 1)
+    assert total == abs(whole)
+    assert (way == "below") == (whole < 0) or total.value == 0
+    assert embedding == found.pop("embedding")
+    assert abs(biases.value - (whole - embedding.value - sum(found.values()))) < 0.012
+    return found
+
+
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?P<none>no part writes for '(?P<target>[^']+)'; )(?:(?P<many>\d+) parts|"
+    rf"(?P<who>.+?)) comes? closest: (?P<amount>[−+\d.]+)(?: each)?\. {ALL_PARTS}",
+    rare=True,
+)
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?:(?P<many>\d+) parts|(?P<who>.+?)) writes? most for '(?P<target>[^']+)': "
+    rf"(?P<amount>[−+\d.]+)(?: each)?\. {ALL_PARTS}",
+)
+def writes_most(
+    world: World, place: str, many: str | None, who: str | None, target: str, amount: Shown, total: Shown, way: str,
+    embedding: Shown, biases: Shown, none: str | None = None,
+) -> None:  # fmt: skip
+    found = judge_writes(world, place, target, total, way, embedding, biases)
+    assert len(found) > 1
+    assert amount == max(found.values())
+    assert (none is None) == (amount.value > 0)
+    assert not many or sum(amount == each for each in found.values()) >= int(many)
+    for each in (who or "").replace(" and ", ", ").split(", ") if who else ():
+        assert amount == found[each]
+
+
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?P<who>.+) writes (?P<amount>[−+\d.]+) for '(?P<target>[^']+)'\. {ALL_PARTS}",
+    rare=True,
+)
+def alone_writes_for(
+    world: World, place: str, who: str, amount: Shown, target: str, total: Shown, way: str, embedding: Shown,
+    biases: Shown,
+) -> None:  # fmt: skip
+    ((name, alone),) = judge_writes(world, place, target, total, way, embedding, biases).items()
+    assert (name, True) == (who, amount == alone)
+
+
 ROLLED = f"{PAGE}layers/rollout.Rolled.sentence"
 
 
