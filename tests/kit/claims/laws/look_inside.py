@@ -1444,3 +1444,57 @@ def without_positions(world: World, same: Shown | None, way: str | None, was: Sh
     assert was == right[0]
     assert now == right[1]
     assert (way == "falls") == (right[1] < right[0])
+
+
+FURTHEST = "parts/yardstick.ByAccuracy.furthest"
+KINDS = r"Positions (?P<how>shifted|cyclically shifted) by −3 to \+3, shuffled, removed: "
+
+
+def displaced(world: World, how: str) -> dict[str, float]:
+    """Accuracy on what can be known under each change of the positions that this model allows."""
+    known, batch = world.known(), world.drawn(1024)
+    tokens, source = (None if each is None else torch.from_numpy(each) for each in (batch.tokens, batch.source))
+    found: dict[str, float] = {}
+    kind = "places-turn" if how.startswith("c") else "places-shift"
+    for text in (*(f"{kind}:{by}" for by in (-3, -2, -1, 1, 2, 3)), "places-shuffle:0", "unplaced"):
+        edit = parse_edit(text)
+        try:
+            seen = observe(world.model, tokens, [edit], source=source, remember=lambda *_: None)
+        except EditError:
+            continue
+        found[edit.words] = float((seen.logits.argmax(dim=-1).numpy() == batch.targets)[:, known].mean())
+    return found
+
+
+@law(FURTHEST, rf"{KINDS}accuracy falls with none of them\.")
+def falls_with_none(world: World, how: str) -> None:
+    before = world.right(1024)[:, world.known()].mean()
+    assert min(displaced(world, how).values()) > before - 0.005 - 2e-3
+
+
+@law(FURTHEST, rf"{KINDS}accuracy falls lowest with (?P<what>.+), to (?P<mean>[\d.]+)\.")
+def falls_lowest(world: World, how: str, what: str, mean: Shown) -> None:
+    found = displaced(world, how)
+    assert mean == found[what]
+    assert all(found[what] < each for name, each in found.items() if name != what)
+    assert found[what] < world.right(1024)[:, world.known()].mean()
+
+
+@law(
+    FURTHEST,
+    rf"{KINDS}accuracy falls lowest with (?:(?P<many>\d+) of these (?P<of>\d+) changes|(?P<two>.+)), to about "
+    r"(?P<mean>[\d.]+)\.",
+)
+@law(FURTHEST, rf"{KINDS}accuracy is about the same with all of them, (?P<mean>[\d.]+) at the lowest\.")
+def fall_about_as_low(
+    world: World, how: str, mean: Shown, many: str | None = None, of: str | None = None, two: str | None = None
+) -> None:
+    """As many as are said are no more above the lowest than two intervals of 1,024 sequences are wide."""
+    found = displaced(world, how)
+    level = {name for name, each in found.items() if each < mean.value + 2 * 0.032}
+    assert mean == min(found.values())
+    assert of is None or int(of) == len(found)
+    if two is not None:
+        assert {*two.split(" and ")} <= level
+    else:
+        assert len(level) >= (int(many) if many else len(found)) > 1
