@@ -504,7 +504,11 @@ LIKE = r"; for (?P<like>\d+) of (?P<of>\d+) tokens the best key is the token its
 @law(
     f"{CIRCUITS}token_sentence",
     rf"Query '(?P<query>[^']+)' and key '(?P<key>[^']+)' fit best: (?P<fit>[−\d.]+){LIKE}",
+)
+@law(
+    f"{CIRCUITS}token_sentence",
     rf"(?P<many>\d+) pairs of a query and a key fit best: (?P<fit>[−\d.]+) each{LIKE}",
+    rare=True,
 )
 def tokens_fit_best(
     world: World, fit: Shown, like: str, of: str, query: str | None = None, key: str | None = None,
