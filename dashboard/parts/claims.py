@@ -6,19 +6,19 @@ bag allows bounds one layer, and no more.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from dashboard.figures.kit.numbers import signed
 from dashboard.models.model import Model
-from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import Estimate
 from transformer.analysis.intervals import rivals
 from transformer.foundation.claims import claim
 from transformer.foundation.words import listed
 
+K = TypeVar("K", bound=Hashable)
 MOSTLY = 0.5
 """The share of its attention from which on a head is said to look at one thing."""
 NEEDED = 0.5
@@ -35,10 +35,11 @@ BEYOND = 0.1
 eight answers at least: four standard errors are less."""
 
 
-def foremost(shares: Mapping[Head, float]) -> list[Head]:
-    """The heads with the greatest share as it is written: what two decimals cannot tell apart is no order."""
-    most = max((share for share in shares.values() if share == share), default=math.nan)
-    return [head for head, share in shares.items() if f"{share:.2f}" == f"{most:.2f}" and share == share]
+def foremost(values: Mapping[K, float], write: Callable[[float], str] = "{:.2f}".format) -> list[K]:
+    """What has the greatest value as it is written: what the digits cannot tell apart is no order. Nan has none."""
+    known = {each: value for each, value in values.items() if value == value}
+    most = write(max(known.values())) if known else ""
+    return [each for each, value in known.items() if write(value) == most]
 
 
 def heads_in_words(heads: Sequence[str]) -> tuple[str, bool]:

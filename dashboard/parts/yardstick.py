@@ -27,7 +27,7 @@ from transformer.analysis.accuracy.result import Accuracy
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.metrics import Estimate
-from transformer.analysis.intervals import rivals
+from transformer.analysis.intervals import mean_interval, rivals, wilson
 from transformer.foundation.claims import claim
 from transformer.foundation.words import listed
 from transformer.masks import Mask
@@ -122,8 +122,11 @@ class Yardstick(Protocol):
     def lost(self, before: Any, after: Any) -> str:
         """What it means that an edit of the positions costs something."""
 
-    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
-        """Which of several edits costs most."""
+    def interval(self, found: Any) -> tuple[float, float]:
+        """The 95 % interval of the one number."""
+
+    def furthest(self, all_kinds: str, worst: Sequence[str], of: int, mean: float, was: float) -> str:
+        """Which of so many edits costs most, in a sentence: those that no interval tells from the worst, it first."""
 
     def over(self) -> str:
         """Over what the one number is a mean, in a sentence."""
@@ -238,10 +241,19 @@ class ByAccuracy(Yardstick):
             )
         return f"Lost: {', '.join(lost)}. The positions are all still there, but at other tokens."
 
-    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
+    def interval(self, found: Accuracy) -> tuple[float, float]:
+        low, high = wilson(np.array(self.mean(found) * found.sequences), found.sequences)
+        return float(low), float(high)
+
+    @claim
+    def furthest(self, all_kinds: str, worst: Sequence[str], of: int, mean: float, was: float) -> str:
         if mean > was - SAME:
             return f"{all_kinds}: accuracy falls with none of them."
-        return f"{all_kinds}: it falls lowest with {what}, to {mean:.2f}."
+        if len(worst) == of > 1:
+            return f"{all_kinds}: accuracy is about the same with all of them, {mean:.2f} at the lowest."
+        if len(worst) > 1:
+            return f"{all_kinds}: accuracy falls lowest with {_changes(worst, of)}, to about {mean:.2f}."
+        return f"{all_kinds}: accuracy falls lowest with {worst[0]}, to {mean:.2f}."
 
     def over(self) -> str:
         targets = "all targets" if self.known.all() else "the symbols of the answer that can be known"
@@ -325,8 +337,21 @@ class ByLoss(Yardstick):
     def lost(self, before: Reading, after: Reading) -> str:
         return "The tokens and the mask are the same, so it uses the positions of the tokens."
 
-    def furthest(self, all_kinds: str, what: str, mean: float, was: float) -> str:
-        return f"A token costs most with {what}: {mean:.2f} nats, {was:.2f} before."
+    def interval(self, found: Reading) -> tuple[float, float]:
+        of_windows = found.nats.mean(axis=1)
+        if len(of_windows) < 2:
+            return float(of_windows.mean()), float(of_windows.mean())
+        _, low, high = mean_interval(of_windows)
+        return low, high
+
+    @claim
+    def furthest(self, all_kinds: str, worst: Sequence[str], of: int, mean: float, was: float) -> str:
+        before = f"{mean:.2f} nats, {was:.2f} before."
+        if len(worst) == of > 1:
+            return f"A token costs about as much with all of these changes: up to {before}"
+        if len(worst) > 1:
+            return f"A token costs most, and about as much, with {_changes(worst, of)}: up to {before}"
+        return f"A token costs most with {worst[0]}: {before}"
 
     def over(self) -> str:
         return ""
@@ -338,6 +363,11 @@ class ByLoss(Yardstick):
     def removed_on(self, measured: Estimate) -> str:
         tokens = measured.sequences * self.length
         return f"At most {tokens:,} held-out tokens, in windows of {self.length}. "
+
+
+def _changes(worst: Sequence[str], of: int) -> str:
+    """Two changes by name, more by their number."""
+    return listed(worst) if len(worst) < 3 else f"{len(worst)} of these {of} changes"
 
 
 @claim

@@ -94,7 +94,7 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
     "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
     "information": [{}, {"poked": "1", "replacement": "0"}],
-    "machine": [{}, {"zoom": "block"}, {"zoom": "head"}],
+    "machine": [{"tinted": "1"}, {"zoom": "block", "tinted": "1"}, {"zoom": "head"}],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
 OTHER_VIEWS: dict[str, list[dict[str, str]]] = {

@@ -150,3 +150,30 @@ def test_numbers_stand_in_the_cells_that_have_one() -> None:
     trace = cell_numbers(values, signed, (-1, 1), LIGHT.signed, LIGHT, width=100, start=2, marks=marks)
     assert (trace["x"], trace["y"]) == ([2, 2, 3], [0, 1, 1])
     assert trace["text"] == ["0.50", "✕", "1.00"]
+
+
+def test_which_change_costs_most_is_said_of_one_that_stands_alone() -> None:
+    yard = of("reverse")
+    kinds, ends = "Positions moved", ("a", "b", "c")
+    assert yard.furthest(kinds, ends[:1], 3, 0.25, 0.9) == "Positions moved: accuracy falls lowest with a, to 0.25."
+    assert yard.furthest(kinds, ends[:2], 3, 0.25, 0.9) == (
+        "Positions moved: accuracy falls lowest with a and b, to about 0.25."
+    )
+    assert yard.furthest(kinds, ends, 8, 0.25, 0.9) == (
+        "Positions moved: accuracy falls lowest with 3 of these 8 changes, to about 0.25."
+    )
+    assert yard.furthest(kinds, ends, 3, 0.25, 0.9) == (
+        "Positions moved: accuracy is about the same with all of them, 0.25 at the lowest."
+    )
+    assert yard.furthest(kinds, ends, 3, 0.9, 0.9) == "Positions moved: accuracy falls with none of them."
+
+
+def test_which_change_makes_a_text_dearest_is_said_of_one_that_stands_alone() -> None:
+    yard = ByLoss(of("reverse").model, 8)
+    assert yard.furthest("", ("a",), 3, 2.5, 1.0) == "A token costs most with a: 2.50 nats, 1.00 before."
+    assert yard.furthest("", ("a", "b"), 3, 2.5, 1.0) == (
+        "A token costs most, and about as much, with a and b: up to 2.50 nats, 1.00 before."
+    )
+    assert yard.furthest("", ("a", "b"), 2, 2.5, 1.0) == (
+        "A token costs about as much with all of these changes: up to 2.50 nats, 1.00 before."
+    )

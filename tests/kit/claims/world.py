@@ -41,6 +41,8 @@ class Pass:
     patterns: dict[str, Array] = field(default_factory=dict)
     """float [row, head, query, key], by the attention's path."""
     masks: dict[str, Array] = field(default_factory=dict)
+    z: dict[str, Array] = field(default_factory=dict)
+    """What the heads of an attention found, float [row, head, position, d_head]."""
     stages: dict[str, Array] = field(default_factory=dict)
     """The residual stream, float [row, position, d_model], by where it is."""
     hidden: dict[str, Array] = field(default_factory=dict)
@@ -120,14 +122,21 @@ class World:
     # --- a pass
 
     def through(
-        self, batch: Batch, without: tuple[Head, ...] = (), *, placed: bool = True, sees: Array | None = None
+        self,
+        batch: Batch,
+        without: tuple[Head, ...] = (),
+        *,
+        placed: bool = True,
+        sees: Array | None = None,
+        patch: tuple[str, slice, Array] | None = None,
     ) -> Pass:
         """A pass over a batch, teacher forced; heads may be silenced: their z is zero.
 
-        Without its positions where it is not `placed`; under another mask, where one says what each query `sees`.
+        Without its positions where it is not `placed`; under another mask, where one says what each query `sees`; with
+        what another pass had at one site in some positions, which is the `patch`.
         """
         seen = Pass()
-        self.__dict__["_placed"] = placed
+        self.__dict__.update(_placed=placed, _patch=patch)
         memory = None
         if batch.source is not None:
             everything = np.ones((batch.source.shape[1],) * 2, dtype=bool)
@@ -175,7 +184,7 @@ class World:
                     (memory[0], (memory[1] != self.task.padding)[:, None, None, :]) if cross else (read, visible)
                 )
                 out = self._attend(f"{block}.{part}", read, asked, sight, cross, seen, without)
-                x = self._norm(f"{block}.{around}.after", keep * x + out, seen)
+                x = self._patched(f"{block}.{after}", self._norm(f"{block}.{around}.after", keep * x + out, seen))
                 seen.stages[f"{block}.{after}"] = x
             if sizes.d_ff:
                 read = self._norm(f"{block}.around_feed_forward.before", x, seen)
@@ -184,7 +193,17 @@ class World:
                 seen.hidden[f"{block}.feed_forward"] = hidden
                 fed = hidden @ w[f"{down}.weight"].T + w[f"{down}.bias"]
                 x = self._norm(f"{block}.around_feed_forward.after", keep * x + fed, seen)
+                x = self._patched(f"{block}.resid_post", x)
                 seen.stages[f"{block}.resid_post"] = x
+        return x
+
+    def _patched(self, site: str, x: Array) -> Array:
+        """What stands at a site, of which some positions may come from another pass."""
+        if self.__dict__["_patch"] is None or self.__dict__["_patch"][0] != site:
+            return x
+        _, places, theirs = self.__dict__["_patch"]
+        x = x.copy()
+        x[..., places, :] = theirs[..., places, :]
         return x
 
     def _attend(
@@ -213,6 +232,7 @@ class World:
         for head in without:
             if head.site == site:
                 z[:, head.index] = 0.0
+        seen.z[site] = z = self._patched(f"{site}.z", z)
         rows = w[f"{site}.out.weight"].reshape(-1, self.sizes.n_heads, width)
         if len(z) == 1:
             seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)

@@ -138,10 +138,11 @@ class HeadMetrics:
                 return name
         return MIXED
 
-    def most_alike(self) -> tuple[Head, Head, float] | None:
-        """The two heads that are most alike, and how much; None where no two can be compared."""
-        pairs = np.where(np.triu(np.ones_like(self.alike, dtype=bool), 1), self.alike, math.nan)
-        if np.isnan(pairs).all():
-            return None
-        one, other = np.unravel_index(int(np.nanargmax(pairs)), pairs.shape)
-        return self.heads[one], self.heads[other], float(pairs[one, other])
+    def likenesses(self) -> dict[tuple[Head, Head], float]:
+        """How alike the two heads of each pair are, of those that can be compared."""
+        pairs = zip(*np.triu_indices(len(self.heads), 1), strict=True)
+        return {
+            (self.heads[one], self.heads[other]): float(self.alike[one, other])
+            for one, other in pairs
+            if not math.isnan(self.alike[one, other])
+        }

@@ -15,11 +15,13 @@ from dashboard.components.appearance import palette
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.heads import Axis, metrics_scatter
 from dashboard.models.imported import METRICS, Look
+from dashboard.parts.claims import foremost, heads_in_words
 from dashboard.parts.prose import labels_of
 from dashboard.parts.tables import ticked_table
 from dashboard.parts.widgets import bound_choice
 from dashboard.view import session
 from transformer.analysis.findings import Head
+from transformer.foundation.claims import claim
 
 HEIGHT = 420
 MIXED = "no single thing"
@@ -128,13 +130,20 @@ def _scatter(
     st.caption(said)
 
 
+@claim
 def scatter_sentence(labels: Sequence[str], measured: Mapping[str, np.ndarray], across: str, up: str) -> str:
-    """Which heads have the most of two metrics."""
-    best = [int(np.nanargmax(measured[name])) for name in (across, up)]
-    return (
-        f"Head {labels[best[0]]} has the largest {METRICS[across].title}, {measured[across][best[0]]:.2f}. Head "
-        f"{labels[best[1]]} has the largest {METRICS[up].title}, {measured[up][best[1]]:.2f}."
-    )
+    """Which heads have the most of two metrics; where no digit tells several apart, all of them."""
+    return " ".join(_largest(labels, measured[name], METRICS[name].title) for name in dict.fromkeys((across, up)))
+
+
+def _largest(labels: Sequence[str], values: np.ndarray, title: str) -> str:
+    found = {label: value for label, value in zip(labels, values.tolist(), strict=True) if value == value}
+    most = foremost(found)
+    who, several = heads_in_words(most)
+    amount = f"{found[most[0]]:.2f}{' each' * several}"
+    if len(most) == len(labels):
+        return f"{who} {'have' if several else 'has'} {title} {amount}."
+    return f"{who} {'have' if several else 'has'} the largest {title}, {amount}."
 
 
 def _menu(label: str, field: str, menu: list[str], default: str) -> str:

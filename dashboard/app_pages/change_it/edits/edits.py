@@ -172,11 +172,7 @@ def patches() -> None:
     if seen is None:
         return
     tokens, places = second_input.columns(model, other, seen)
-    site, column = np.unravel_index(int(np.nanargmax(seen.recovered[1:])), seen.recovered[1:].shape)
-    words = (
-        f"After the embedding, patching {seen.sites[site + 1]} at position{'s' * ('–' in places[column])} "
-        f"{places[column]} brings back most: {seen.recovered[site + 1, column]:.2f} of the logit difference."
-    )
+    words = second_input.patching_sentence(seen, places)
     shown = [name.replace("self_attention", "self").replace("cross_attention", "cross") for name in seen.sites]
     figure = coloured(effects.patching_heatmap, seen.recovered, shown, tokens, places)
     plot(figure, key="edits-patching", alt=words, height=max(340, 70 + 30 * len(seen.sites)))

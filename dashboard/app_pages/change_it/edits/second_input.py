@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from dashboard.app_pages.change_it.edits.settings import EditsSettings
+from dashboard.figures.kit.numbers import signed
 from dashboard.figures.kit.token_axis import span
 from dashboard.models import edits
 from dashboard.models.model import Model
 from dashboard.models.passages import as_typed, in_a_line, in_link, parsed
+from dashboard.parts.claims import FEW, foremost
 from dashboard.parts.prose import plain
 from dashboard.parts.widgets import controlled
+from dashboard.parts.yardstick import SAME
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from dashboard.view.link import longest
 from transformer.analysis.findings import blocks
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 if TYPE_CHECKING:
     from transformer.analysis.interventions.patching import Patching
@@ -84,6 +90,28 @@ def together(seen: Patching) -> str:
         what = "position 1 is" if seen.first == 1 else f"positions 1 to {seen.first} are"
         found += f"Left out: {what} the same in both runs. "
     return found
+
+
+@claim
+def patching_sentence(seen: Patching, places: Sequence[str]) -> str:
+    """At which site and place a patch brings back most, past the embeddings, or how many do."""
+    found = {
+        (site, column): float(seen.recovered[row, column])
+        for row, site in enumerate(seen.sites)
+        for column in range(len(places))
+        if not site.endswith("resid_pre")
+    }
+    most = foremost(found, signed)
+    if not most or found[most[0]] < SAME:
+        return "After the embedding, no patch brings back anything of the logit difference."
+    back = f"{signed(found[most[0]])} of the logit difference"
+    columns = {column for _, column in most}
+    if len(columns) > 1 or len(most) > FEW:
+        return f"After the embedding, {len(most)} of these patches bring back most: {back} each."
+    place = places[columns.pop()]
+    at = f"position{'s' * ('–' in place)} {place}"
+    sites = listed([site for site, _ in most], "or")
+    return f"After the embedding, patching {sites} at {at} brings back most: {back}{' each' * (len(most) > 1)}."
 
 
 def input_of_patch(model: Model, question: Question, place: DeltaGenerator) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import budget
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
+from dashboard.parts.claims import foremost
 from dashboard.parts.prose import plain
 from dashboard.parts.steps import draw_code
 from dashboard.parts.widgets import controlled
@@ -24,7 +26,7 @@ from dashboard.view.fields import MOST_SEED
 from dashboard.view.link import limits
 from transformer.analysis.findings import Sample
 from transformer.foundation.claims import claim
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.dropout import Passes
@@ -121,20 +123,38 @@ def _headline(found: Passes, shown: np.ndarray) -> str:
     )
 
 
+@claim
+def range_sentence(found: Passes, shown: np.ndarray, names: Sequence[str]) -> str:
+    """At which of the outputs `shown`, at which `names` are predicted, the probability ranges widest in training mode,
+    and how often another token is likelier then."""
+    n, outputs = len(found.training), len(shown)
+    low, high = (ends(found.training[:, shown], axis=0) for ends in (np.min, np.max))
+    widths = dict(enumerate((high - low).tolist()))
+    widest = foremost(widths)
+    width, at = f"{widths[widest[0]]:.2f}", listed([str(shown[each] + 1) for each in widest])
+    gets = f"'{names[widest[0]]}' gets {low[widest[0]]:.2f} to {high[widest[0]]:.2f} in training mode"
+    if width == "0.00":
+        said = "In training mode no probability here changes by as much as 0.005"
+    elif outputs == 1:
+        said = f"At output {at} {gets}"
+    elif len(widest) == 1:
+        said = f"The widest range is at output {at}: {gets}"
+    elif len(widest) == outputs:
+        said = f"In training mode the probability ranges as widely at all {outputs} outputs, by {width}"
+    else:
+        said = f"In training mode the probability ranges most widely at outputs {at}, by {width} at each"
+    return (
+        f"{said}. In {found.changed[shown].sum()} of {n * outputs} predictions ({counted(outputs, 'output')} × {n} "
+        "passes) training mode prefers another token."
+    )
+
+
 def _modes(model: Model, sample: Sample, found: Passes) -> None:
     """The probabilities of the answer's outputs, pass by pass."""
     shown = np.flatnonzero(sample.is_answer)
     names = [model.task.vocabulary[token] for token in found.predicted[shown]]
-    n, outputs = len(found.training), len(shown)
-    widest = int(np.ptp(found.training[:, shown], axis=0).argmax())
-    low, high = found.training[:, shown[widest]].min(), found.training[:, shown[widest]].max()
-    changed, total = int(found.changed[shown].sum()), n * outputs
-    st.markdown(f"**One input, {n} passes in each mode**")
-    words = (
-        f"The widest range is at output {shown[widest] + 1}: '{names[widest]}' gets {low:.2f} to {high:.2f} in "
-        f"training mode. In {changed} of {total} predictions ({counted(outputs, 'output')} × {n} passes) training "
-        "mode prefers another token."
-    )
+    st.markdown(f"**One input, {len(found.training)} passes in each mode**")
+    words = range_sentence(found, shown, names)
     figure = coloured(passes_dots, found.training[:, shown], found.evaluation[:, shown], names)
     plot(figure, key="dropout-passes", alt=words, height=340)
     st.caption(plain(words))

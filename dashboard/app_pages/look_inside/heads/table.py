@@ -282,7 +282,7 @@ def _axis(metrics: HeadMetrics, name: str) -> Axis:
 def _likeness(metrics: HeadMetrics, labels: Sequence[str], focus: Head) -> None:
     st.markdown("**Which heads are alike?**")
     said = likeness_sentence(metrics, labels)
-    if metrics.most_alike() is None:
+    if not metrics.likenesses():
         st.caption(said)
         return
     key = "find-alike"

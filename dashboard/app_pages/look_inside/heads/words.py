@@ -194,11 +194,21 @@ def _amount(metrics: HeadMetrics, name: str, head: int) -> str:
 
 @claim
 def likeness_sentence(metrics: HeadMetrics, labels: Sequence[str]) -> str:
-    """Which two heads are most alike."""
-    pair = metrics.most_alike()
-    if pair is None and len(labels) > 1:
-        return "No query sees more than one key here, so no two heads can be told apart."
-    if pair is None:
+    """Which two heads are most alike; where no digit tells several pairs apart, all of them."""
+    called = dict(zip(metrics.heads, labels, strict=True))
+    alike = {f"{called[one]} and {called[other]}": cosine for (one, other), cosine in metrics.likenesses().items()}
+    if not alike and len({head.kind for head in metrics.heads}) == len(metrics.heads):
         return "There are no two heads to compare."
-    one, other = (labels[metrics.heads.index(head)] for head in pair[:2])
-    return f"Heads {one} and {other} are most alike: {pair[2]:.2f}."
+    if not alike:
+        return "No query sees more than one key here, so no two heads can be told apart."
+    most = claims.foremost(alike)
+    cosine = f"{alike[most[0]]:.2f}"
+    if len(alike) == 1:
+        return f"Heads {most[0]} are the only two to compare: their likeness is {cosine}."
+    if len(most) == 1:
+        return f"Heads {most[0]} are most alike: {cosine}."
+    if len(most) == len(alike):
+        return f"All {len(alike)} pairs of heads are about equally alike: {cosine} each."
+    if len(most) > claims.FEW:
+        return f"{len(most)} of {len(alike)} pairs of heads are most alike: {cosine} each."
+    return f"These pairs of heads are most alike, {cosine} each: {'; '.join(most)}."

@@ -10,13 +10,17 @@ import streamlit as st
 from dashboard.app_pages.look_inside.inside import measured
 from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
 from dashboard.components.plot import coloured, plot
+from dashboard.figures.kit.numbers import signed
 from dashboard.models import passages
 from dashboard.models.model import Model
+from dashboard.parts.claims import FEW, foremost
 from dashboard.parts.prose import capital, head_label
 from dashboard.parts.widgets import told
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
 from transformer.config import ModelConfig
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 from transformer.tasks import Task
 
 HEIGHT = 360
@@ -120,45 +124,66 @@ def works(head: Head, model: Model) -> bool:
     return True
 
 
+@claim
 def position_sentence(fit: np.ndarray, mask: np.ndarray, expected: np.ndarray | None) -> str:
     """How often the place that fits best, of those that may be seen, is where the answer stands."""
-    seen = np.where(mask[: len(fit), : fit.shape[1]], fit, -np.inf)
-    best = seen.argmax(axis=1)
-    able = np.isfinite(seen.max(axis=1))
+    seen = np.where(mask[: len(fit), : fit.shape[1]], fit, np.nan)
     if expected is not None:
-        answers = np.flatnonzero((expected[: len(fit), : fit.shape[1]] & np.isfinite(seen)).any(axis=1))
-        if len(answers):
-            q, right = int(answers[0]), sum(bool(expected[q, best[q]]) for q in answers)
+        expected = expected[: len(fit), : fit.shape[1]]
+        best = {int(q): _best(seen[q]) for q in np.flatnonzero((expected & ~np.isnan(seen)).any(axis=1))}
+        if best:
+            q, keys = next(iter(best.items()))
+            right = sum(bool(expected[query, own].all()) for query, own in best.items())
+            at = f"the key{'s' * (len(keys) > 1)} at {listed([str(key + 1) for key in keys])} best"
             return (
-                f"Of what it may see, the query at {q + 1} fits the key at {best[q] + 1} best; for {right} of "
-                f"{len(answers)} answers that can be seen the best key is where the answer stands."
+                f"Of what it may see, the query at {q + 1} fits "
+                f"{at if len(keys) <= FEW else f'{len(keys)} keys best, all alike'}; for {right} of "
+                f"{counted(len(best), 'answer')} that can be seen the best key is where the answer stands."
             )
-    if not able.any():
+    cells = _best(seen.ravel())
+    if not cells:
         return "No query may see a key."
-    row = int(np.where(able, seen.max(axis=1), -np.inf).argmax())
-    found = f"{seen[row, best[row]]:.2f}"
-    return f"Of what may be seen, the query at {row + 1} and the key at {best[row] + 1} fit best: {found}."
+    row, key = divmod(cells[0], fit.shape[1])
+    found = signed(fit[row, key])
+    if len(cells) > 1:
+        return f"Of what may be seen, {len(cells)} pairs of a query and a key fit best: {found} each."
+    return f"Of what may be seen, the query at {row + 1} and the key at {key + 1} fit best: {found}."
 
 
+def _best(values: np.ndarray) -> list[int]:
+    """Which of these numbers are the greatest as they are written; nan is none."""
+    return foremost(dict(enumerate(values.tolist())), signed)
+
+
+@claim
 def token_sentence(fit: np.ndarray, names: tuple[str, ...]) -> str:
     """The best fit of two tokens, and how often like fits like."""
     if not fit.any():
         return "All are 0: this head asks for no token."
-    q, k = np.unravel_index(int(fit.argmax()), fit.shape)
-    like = int((fit.argmax(axis=1) == np.arange(len(fit))).sum())
+    cells = _best(fit.ravel())
+    q, k = divmod(cells[0], len(fit))
+    who = f"Query '{names[q]}' and key '{names[k]}'" if len(cells) == 1 else f"{len(cells)} pairs of a query and a key"
+    like = _own_best(fit, np.arange(len(fit)))
     return (
-        f"Query '{names[q]}' and key '{names[k]}' fit best: {fit[q, k]:.2f}; for {like} of {len(fit)} tokens the best "
+        f"{who} fit best: {signed(fit[q, k])}{' each' * (len(cells) > 1)}; for {like} of {len(fit)} tokens the best "
         "key is the token itself."
     )
 
 
+def _own_best(values: np.ndarray, own: np.ndarray) -> int:
+    """In how many rows its `own` column has the greatest number, and no other one as great."""
+    level = values >= values[np.arange(len(values)), own][:, None]
+    return int((level.sum(axis=1) == 1).sum())
+
+
+@claim
 def copy_sentence(ov: np.ndarray, tokens: Sequence[int], symbols: int) -> str:
-    """For how many symbols the head raises most what it looks at; float [token, logit], the rows being `tokens`."""
+    """For how many symbols the head adds most to the logit of what it looks at; float [token, logit], of `tokens`."""
     read = np.array(tokens)
-    asked = read < symbols
-    copied, many = int((ov.argmax(axis=1) == read)[asked].sum()), int(asked.sum())
-    verdict = ": this head copies" if copied == many else ""
-    return f"For {copied} of {many} symbols, looking at one raises its own logit most{verdict}."
+    read, ov = read[read < symbols], ov[read < symbols]
+    copied = _own_best(ov, read)
+    verdict = ": this head copies" if copied == len(read) else ""
+    return f"For {copied} of {len(read)} symbols, looking at one adds most to its own logit{verdict}."
 
 
 def caveat(config: ModelConfig, layer: int) -> str:

@@ -18,11 +18,12 @@ from dashboard.figures.kit.numbers import signed
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import sayable
+from dashboard.parts import claims
 from dashboard.parts.prose import plain
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
 from transformer.foundation.claims import claim
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.analysis.stream.lens import Lens
@@ -210,17 +211,33 @@ def writers(model: Model, question: np.ndarray, reading: Reading) -> None:
     writes = {name: float(each[place]) for name, each in measured.writes(model, question).items()}
     layers, parts, table = table_of(writes)
     target = reading.lens.vocabulary[int(reading.lens.targets[place])]
-    most = max((name for name in writes if "." in name), key=writes.__getitem__)
-    total = sum(writes.values())
+    words = written_for(writes, place, target)
+    st.markdown(f"**{plain(words)}**")
+    figure = coloured(writes_heatmap, table, layers, parts)
+    plot(figure, key="writes", alt=words, height=min(460, 80 + 46 * len(layers)))
+
+
+@claim
+def written_for(writes: Mapping[str, float], place: int, target: str) -> str:
+    """Which part writes most for the right token at a place, from 0, and what all of them make of it together."""
     plus = partial(signed, plus=True)
-    sentence = (
-        f"At position {place + 1}, {part_name(most)} writes most for '{plain(target)}': {plus(writes[most])}. "
-        f"All parts together put its logit {plus(total)} above the mean token's, of which the embedding adds "
+    own = {name: each for name, each in writes.items() if "." in name}
+    most = claims.foremost(own, plus)
+    amount, several = plus(own[most[0]]), len(most) > 1
+    who = f"{len(most)} parts" if len(most) > claims.FEW else listed([part_name(name) for name in most])
+    if len(own) == 1:
+        said = f"{who} writes {amount} for '{target}'"
+    elif amount.startswith("−") or not amount.strip("+0."):
+        who = f"{who} {'come' if several else 'comes'} closest"
+        said = f"no part writes for '{target}'; {who}: {amount}{' each' if several else ''}"
+    else:
+        said = f"{who} {'write' if several else 'writes'} most for '{target}': {amount}{' each' if several else ''}"
+    total = sum(writes.values())
+    return (
+        f"At position {place + 1}, {said}. All parts together put its logit {abs(total):.2f} "
+        f"{'below' if total < 0 else 'above'} the mean token's, of which the embedding adds "
         f"{plus(writes['embedding'])} and biases {plus(writes['biases'])}."
     )
-    st.markdown(f"**{sentence}**")
-    figure = coloured(writes_heatmap, table, layers, parts)
-    plot(figure, key="writes", alt=sentence, height=min(460, 80 + 46 * len(layers)))
 
 
 def part_name(name: str) -> str:

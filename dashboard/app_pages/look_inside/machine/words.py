@@ -8,12 +8,13 @@ import numpy as np
 
 from dashboard.app_pages.look_inside.machine.figures import Link, Stage
 from dashboard.figures.kit.token_axis import elided
+from dashboard.parts import claims
 from dashboard.parts.prose import learned_by_norm
 from transformer.analysis.findings import Sample
 from transformer.analysis.machine.plan import SUBLAYERS, Box, Plan, Size, stacks
 from transformer.config import ModelConfig
 from transformer.foundation.claims import claim
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 
 SHARES = ("softmax", "pattern")
 """Kinds whose numbers are shares, from 0 to 1; all others have both signs."""
@@ -218,21 +219,29 @@ def name_of(box: Box) -> str:
 
 
 def moved_words(share: float) -> str:
-    return f"moved {100 * share:.3g} %"
+    return f"moved {_percent(share)}"
 
 
+@claim
 def movement(plan: Plan, shares: Mapping[str, float], before: int, step: int) -> str:
-    """Which box training moved most between two steps, and which least."""
-    ordered = sorted(shares, key=lambda name: shares[name])
-    most, least = plan[ordered[-1]], plan[ordered[0]]
-    if not shares[most.name]:
-        return f"From step {before} to step {step} nothing moved."
-    said = (
-        f"From step {before} to step {step} training moved “{name_of(most)}” most: by {100 * shares[most.name]:.3g} %"
-    )
-    if len(ordered) > 1:
-        said += f", and “{name_of(least)}” least: by {100 * shares[least.name]:.3g} %"
-    return f"{said} of its length, ‖W′ − W‖ / ‖W‖."
+    """Which box training moved most between two steps, and which least; where no digit tells several apart, all."""
+    during, length = f"From step {before} to step {step}", "of its length, ‖W′ − W‖ / ‖W‖."
+    if not any(shares.values()):
+        return f"{during} nothing moved."
+    moved = {f"“{name_of(plan[name])}”": share for name, share in shares.items()}  # both stacks share one embedding
+    most = claims.foremost(moved, _percent)
+    least = claims.foremost({title: -share for title, share in moved.items()}, _percent)
+
+    def by(titles: list[str]) -> str:
+        return f"by {_percent(moved[titles[0]])}{' each' if len(titles) > 1 else ''}"
+
+    if len(most) == len(moved):
+        return f"{during} training moved {listed(most)} {by(most)} {length}"
+    return f"{during} training moved {listed(most)} most: {by(most)}, and {listed(least)} least: {by(least)} {length}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * abs(share):.3g} %"
 
 
 def a_step(shares: Mapping[str, float], before: int, step: int) -> str:

@@ -16,6 +16,7 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import controlled
 from dashboard.parts.yardstick import SAME, Yardstick
 from dashboard.view import session
+from transformer.analysis.intervals import rivals
 from transformer.foundation.claims import claim
 from transformer.foundation.foreign import shortened
 
@@ -166,14 +167,17 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
 
     menu = {f"{moved}:{by}": signed(by, 0, plus=True) for by in SHIFTS}
     menu |= {f"{SHUFFLE}:0": "shuf-\nfled", REMOVE: "re-\nmoved"}
-    values, sentences = [], []
+    values, sentences, ends = [], [], []
     for each in menu:
         try:
             made = edits_of(each)
-            values.append(yard.mean(yard.measured(made)))
+            after = yard.measured(made)
+            values.append(yard.mean(after))
+            ends.append(sorted(yard.worse * end for end in yard.interval(after)))
             sentences.append(f"{made[0].words}: {values[-1]:.3f}{yard.unit}")
         except EditError as error:
             values.append(np.nan)
+            ends.append([np.nan, np.nan])
             sentences.append(str(error))
     keys = list(menu)
 
@@ -186,9 +190,10 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
     how = "cyclically shifted" if moved == TURN else "shifted"
     words = "No position can be moved in this model."
     if np.isfinite(values).any():
-        worst = int(np.nanargmax(yard.worse * np.array(values)))
+        worst = rivals(yard.worse * np.array(values), *np.array(ends).T).tolist()
         kinds = f"Positions {how} by −3 to +3, shuffled, removed"
-        words = yard.furthest(kinds, edits_of(keys[worst])[0].words, values[worst], was)
+        called = [edits_of(keys[each])[0].words for each in worst]
+        words = yard.furthest(kinds, called, int(np.isfinite(values).sum()), values[worst[0]], was)
     st.markdown("**All changes side by side**")
     figure = coloured(
         intervention_bars,
@@ -202,9 +207,9 @@ def _summary(yard: Yardstick, moved: str, text: str, was: float) -> None:
         chosen=keys.index(text) if text in keys else None,
     )
     plot(figure, key="order-summary", alt=words, height=320, on_click=clicked)
-    ends = (
+    turned = (
         " Its table ends at its last position, so what is shifted past one end comes in at the other."
         if moved == TURN
         else ""
     )
-    st.caption(f"{words}{ends}{yard.over()} Click a bar to see it by {yard.by}.")
+    st.caption(f"{words}{turned}{yard.over()} Click a bar to see it by {yard.by}.")

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from dashboard.app_pages.change_it.edits.second_input import patching_sentence
 from dashboard.components.payload import unpack
 from tests.kit.models import untrained
 from tests.kit.pages import array, counted, figures, laid_out, link, network, open_page, press, shown, trace
 from transformer import observe
 from transformer.analysis.batches import questions
 from transformer.analysis.heads.measure import measure_removal
+from transformer.analysis.interventions.patching import Patching
 from transformer.config import TaskConfig
 from transformer.edits.heads.zero import AblateHead
 from transformer.training.runs import Run
@@ -162,3 +164,25 @@ def test_what_fits_this_length_only_is_not_said_to_keep_the_accuracy():
     )
     assert "after" not in {trace.get("name") for trace in figures(app)["edits-accuracy"]["data"]}
     assert any("that input has 3 symbols, and this one has 8" in info.value for info in app.info)
+
+
+@pytest.mark.parametrize(
+    ("recovered", "said"),
+    [
+        ([[1, 1], [0.2, 0.9]], "patching decoder.0.resid_mid at positions 3–4 brings back most: 0.90 of {}."),
+        ([[1, 1], [0.9, 0.2]], "patching decoder.0.resid_mid at position 2 brings back most: 0.90 of {}."),
+        ([[1, 1], [0.901, 0.9]], "2 of these patches bring back most: 0.90 of {} each."),
+        (
+            [[1, 1], [0.901, 0.1], [0.9, 0.0]],
+            "patching decoder.0.resid_mid or decoder.0.resid_post at position 2 brings back most: 0.90 of {} each.",
+        ),
+        ([[1, 1], [-0.5, 0.004]], "no patch brings back anything of {}."),
+        ([[1, 1], [-0.5, np.nan]], "no patch brings back anything of {}."),
+    ],
+)
+def test_the_patch_that_brings_back_most_is_named_where_it_is_one(recovered: list[list[float]], said: str) -> None:
+    """Past the embedding, which brings back all."""
+    sites = ("decoder.0.resid_pre", "decoder.0.resid_mid", "decoder.0.resid_post")[: len(recovered)]
+    seen = Patching(sites, np.array(recovered), 1.0, 0.0, 1)
+    said = f"After the embedding, {said.format('the logit difference')}"
+    assert patching_sentence(seen, ["2", "3–4"]) == said

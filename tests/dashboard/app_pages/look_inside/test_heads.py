@@ -10,7 +10,14 @@ import pytest
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.heads import measured
-from dashboard.app_pages.look_inside.heads.words import examples, most_read, named_sentence, scatter_sentence, telling
+from dashboard.app_pages.look_inside.heads.words import (
+    examples,
+    likeness_sentence,
+    most_read,
+    named_sentence,
+    scatter_sentence,
+    telling,
+)
 from dashboard.components.payload import unpack
 from dashboard.figures.heads import Axis, likeness_heatmap, metrics_scatter
 from dashboard.figures.kit.labels import LINE, PLOT, SIDES, label_sides
@@ -227,8 +234,11 @@ def test_the_table_and_both_figures_are_what_is_measured(run: str) -> None:
         drawn = trace(app, "find-alike", "alike")
         alike, order = array(drawn["z"]), [list(table["head"]).index(label) for label in drawn["meta"]["pairs"]]
         np.testing.assert_allclose(alike, metrics.alike[np.ix_(order, order)], atol=1e-5)
-        best = np.nanmax(np.where(np.eye(len(alike), dtype=bool), NAN, alike))
-        assert any(f"are most alike: {best:.2f}." in c.value for c in app.caption)
+        pairs = alike[np.triu_indices(len(alike), 1)]
+        best = f"{np.nanmax(pairs):.2f}"
+        several = sum(f"{each:.2f}" == best for each in pairs) > 1
+        ends = f"are most alike, {best} each: " if several else f"are most alike: {best}. "
+        assert any(ends in c.value for c in app.caption)
 
 
 def test_the_axes_are_part_of_the_link(alone: Made) -> None:
@@ -485,3 +495,30 @@ def test_the_title_speaks_of_the_head_that_was_chosen():
     )
     assert not unchosen.title[0].value.startswith("Head 0.1 ")
     assert chosen.title[0].value.startswith("Head 0.1 puts ")
+
+
+@pytest.mark.parametrize(
+    ("cosines", "said"),
+    [
+        ([0.9], "Heads 0.0 and 0.1 are the only two to compare: their likeness is 0.90."),
+        ([0.9, 0.1, 0.2], "Heads 0.0 and 0.1 are most alike: 0.90."),
+        ([0.899, 0.1, 0.9], "These pairs of heads are most alike, 0.90 each: 0.0 and 0.1; 0.1 and 0.2."),
+        ([0.9, 0.9, 0.9], "All 3 pairs of heads are about equally alike: 0.90 each."),
+        ([0.5] * 5 + [0.1], "5 of 6 pairs of heads are most alike: 0.50 each."),
+        ([], "There are no two heads to compare."),
+        ([NAN], "No query sees more than one key here, so no two heads can be told apart."),
+    ],
+)
+def test_pairs_of_heads_that_are_as_much_alike_are_named_together(cosines: list[float], said: str) -> None:
+    n = {0: 1, 1: 2, 3: 3, 6: 4}[len(cosines)]
+    alike = np.eye(n)
+    alike[np.triu_indices(n, 1)] = cosines
+    heads = tuple(Head("decoder.0.self_attention", index) for index in range(n))
+    metrics = HeadMetrics(heads, 4, {}, {}, {}, alike)
+    assert likeness_sentence(metrics, [head.short for head in heads]) == said
+
+
+def test_heads_of_different_kinds_are_not_compared() -> None:
+    heads = tuple(Head(f"{stack}.0.self_attention", 0) for stack in ("encoder", "decoder"))
+    metrics = HeadMetrics(heads, 4, {}, {}, {}, np.array([[1, NAN], [NAN, 1]]))
+    assert likeness_sentence(metrics, ["enc 0.0", "dec 0.0"]) == "There are no two heads to compare."

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dashboard.app_pages.look_inside.inside.circuits import copy_sentence, position_sentence, token_sentence
 from dashboard.app_pages.look_inside.inside.steps import OF_A_KEY, STAGES, asked, code, mixture, most_mixed, sentence
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts.prose import code_around
@@ -262,7 +263,7 @@ def test_the_circuits_of_the_compiled_head_are_what_was_written_by_hand() -> Non
     assert not drawn["circuit-tokens"].any()
     np.testing.assert_allclose(drawn["circuit-output"], np.eye(11))
     assert "All are 0: this head asks for no token." in words(app)
-    assert "For 10 of 10 symbols, looking at one raises its own logit most: this head copies." in words(app)
+    assert "For 10 of 10 symbols, looking at one adds most to its own logit: this head copies." in words(app)
 
 
 # --- the code beside each step
@@ -389,3 +390,51 @@ def test_the_arithmetic_that_is_said_of_a_key_is_right_also_of_one_that_may_not_
                 left, right = re.split(r"(?<=\d)[.,] ", said.partition(": ")[2])[0].replace("−", "-").split(" = ")
                 sides = [eval(re.sub(r"√(\d+)", r"\1 ** 0.5", side), {"exp": math.exp}) for side in (left, right)]
                 assert sides[0] == pytest.approx(sides[1], abs=3e-4, rel=1e-3), said
+
+
+# --- the words of circuits
+
+
+def test_how_positions_fit_is_said_of_all_that_fit_as_well() -> None:
+    fit, seen = np.array([[1.0, 0.5], [0.25, 0.251]]), np.ones((2, 2), dtype=bool)
+    ends = "that can be seen the best key is where the answer stands."
+    answers = np.array([[False, False], [False, True]])
+    assert position_sentence(fit, seen, answers) == (
+        f"Of what it may see, the query at 2 fits the keys at 1 and 2 best; for 0 of 1 answer {ends}"
+    )
+    answers = np.array([[True, False], [True, True]])
+    assert position_sentence(fit, seen, answers) == (
+        f"Of what it may see, the query at 1 fits the key at 1 best; for 2 of 2 answers {ends}"
+    )
+    many = np.zeros((1, 6))
+    assert position_sentence(many, many == 0, many == 0) == (
+        f"Of what it may see, the query at 1 fits 6 keys best, all alike; for 1 of 1 answer {ends}"
+    )
+    assert position_sentence(fit, seen, None) == "Of what may be seen, the query at 1 and the key at 1 fit best: 1.00."
+    assert position_sentence(fit, ~np.eye(2, dtype=bool) & seen, ~seen) == (
+        "Of what may be seen, the query at 1 and the key at 2 fit best: 0.50."
+    )
+    assert position_sentence(0 * fit - 0.001, seen, None) == (
+        "Of what may be seen, 4 pairs of a query and a key fit best: 0.00 each."
+    )
+    assert position_sentence(fit, ~seen, answers) == "No query may see a key."
+
+
+def test_no_token_is_said_to_fit_best_that_another_equals() -> None:
+    names = ("a", "b")
+    ends = "of 2 tokens the best key is the token itself."
+    assert token_sentence(np.zeros((2, 2)), names) == "All are 0: this head asks for no token."
+    assert token_sentence(np.array([[1.0, 0.5], [0.2, 0.2]]), names) == (
+        f"Query 'a' and key 'a' fit best: 1.00; for 1 {ends}"
+    )
+    assert token_sentence(np.array([[0.1, 0.101], [0.0, 0.05]]), names) == (
+        f"2 pairs of a query and a key fit best: 0.10 each; for 1 {ends}"
+    )
+
+
+def test_a_head_copies_where_each_symbol_adds_most_to_its_own_logit() -> None:
+    own, all_alike = np.eye(3), np.zeros((3, 3))
+    said = "symbols, looking at one adds most to its own logit"
+    assert copy_sentence(own, (0, 1, 2), 2) == f"For 2 of 2 {said}: this head copies."
+    assert copy_sentence(own[[1, 0]], (0, 1), 2) == f"For 0 of 2 {said}."
+    assert copy_sentence(all_alike, (0, 1, 2), 3) == f"For 0 of 3 {said}."

@@ -13,6 +13,7 @@ import torch
 
 from dashboard import theme
 from dashboard.app_pages.look_inside.layers.figures import MOST, block_of, coarse_heatmap, writes_heatmap
+from dashboard.app_pages.look_inside.layers.lens import written_for
 from dashboard.figures.kit.labels import name_axis
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
 from tests.dashboard.app_pages.look_inside.conftest import Made
@@ -155,15 +156,42 @@ def test_what_is_written_adds_up_to_the_logit(run: str) -> None:
         logits = model(tokens, source)[0, place].numpy()
     lead = logits[targets[place]] - logits.mean()
     app = open_page("layers", run=run, query=str(place + 1))
-    said = next(element.value for element in app.markdown if "writes most" in element.value).replace("−", "-")
+    said = next(element.value for element in app.markdown if "All parts together" in element.value).replace("−", "-")
     total, embedding, biases = (
         float(re.search(pattern, said)[1])  # type: ignore[index]
-        for pattern in (r"its logit ([-+][\d.]+) above", r"embedding adds ([-+][\d.]+) and", r"biases ([-+]\d+\.\d+)")
+        for pattern in (r"its logit ([\d.]+) above", r"embedding adds ([-+][\d.]+) and", r"biases ([-+]\d+\.\d+)")
     )
     table = array(trace(app, "writes", "writes")["z"])
     assert total == pytest.approx(lead, abs=0.006)
     assert np.nansum(table) + embedding + biases == pytest.approx(lead, abs=0.02)
-    assert f": {np.nanmax(table):+.2f}. All parts" in said
+    assert f"{np.nanmax(table):+.2f}" in said.partition("All parts")[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"decoder.0.self_attention.0": 0.5}, "head 0.0 writes +0.50 for '3'."),
+        (
+            {"decoder.0.self_attention.0": 1.001, "decoder.1.feed_forward": 0.999},
+            "head 0.0 and the feed-forward of layer 1 write most for '3': +1.00 each.",
+        ),
+        (
+            {"decoder.0.self_attention.0": -0.2, "decoder.0.cross_attention.1": -0.1},
+            "no part writes for '3'; head 0.1 (cross-attention) comes closest: −0.10.",
+        ),
+        (
+            {f"decoder.0.self_attention.{head}": 0.001 for head in range(6)},
+            "no part writes for '3'; 6 parts come closest: +0.00 each.",
+        ),
+    ],
+)
+def test_who_writes_most_is_said_of_all_that_write_as_much(own: dict[str, float], said: str) -> None:
+    rest = {"embedding": -3.0, "biases": 0.25}
+    total = sum(own.values()) - 2.75
+    assert written_for({**own, **rest}, 4, "3") == (
+        f"At position 5, {said} All parts together put its logit {-total:.2f} below the mean token's, of which the "
+        "embedding adds −3.00 and biases +0.25."
+    )
 
 
 # Any model

@@ -20,7 +20,7 @@ from tests.kit.models import TASK_OF, config_of, plans, size_of
 from tests.kit.pages import PI, array, link, open_page, press_counted, sample, trace
 from tests.kit.pages import words as said
 from transformer import checkpoints, observe
-from transformer.analysis.machine.plan import Size, plan_block, plan_model
+from transformer.analysis.machine.plan import Box, Plan, Size, plan_block, plan_model
 from transformer.training.runs import Run
 
 # --- the words
@@ -190,6 +190,26 @@ def test_what_training_moved_is_told_between_two_kept_steps() -> None:
     said_of = trace(app, "machine", "parameters")["text"]
     assert movement(Run(Path("checkpoints/reverse")), 13, 20, "decoder.1.") in said_of
     assert "From step 13 to step 20 training moved “" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.0, 0.0, 0.0), "nothing moved."),
+        ((0.5, 0.25, 0.1), "training moved “a” most: by 50 %, and “c” least: by 10 % of its length, ‖W′ − W‖ / ‖W‖."),
+        (
+            (0.10001, 0.1, 0.0),
+            "training moved “a” and “b” most: by 10 % each, and “c” least: by 0 % of its length, ‖W′ − W‖ / ‖W‖.",
+        ),
+        ((0.1, 0.1, 0.1), "training moved “a”, “b” and “c” by 10 % each of its length, ‖W′ − W‖ / ‖W‖."),
+        ((0.1,), "training moved “a” by 10 % of its length, ‖W′ − W‖ / ‖W‖."),
+    ],
+)
+def test_what_moved_as_much_is_named_together(shares: tuple[float, ...], said: str) -> None:
+    boxes = [Box(name, "block", name, (1,), 0) for name in "abc"]
+    assert words.movement(Plan("model", boxes), dict(zip("abc", shares, strict=False)), 3, 5) == (
+        f"From step 3 to step 5 {said}"
+    )
 
 
 def test_what_moved_is_told_for_one_step() -> None:

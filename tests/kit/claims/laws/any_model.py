@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import numpy as np
@@ -302,6 +303,43 @@ def no_one_thing(world: Foreign, head: str) -> None:
 def all_shares(world: Foreign) -> list[dict[str, float]]:
     layers, heads = world.patterns.shape[:2]
     return [shares_of(world, f"{layer}.{head}") for layer in range(layers) for head in range(heads)]
+
+
+def bits(world: Foreign, layer: int, head: int) -> float:
+    """The mean entropy of a head's attention, over the queries that see more than one key."""
+    pattern = world.patterns[layer, head].astype(np.float64)
+    rows = pattern if "Bert" in type(world.model).__name__ else pattern[1:]
+    return float(np.mean([-sum(p * np.log2(p) for p in row if p > 0) for row in rows]))
+
+
+SCATTER = "app_pages/any_model/imported/table.scatter_sentence"
+WHO = r"(?:Heads? [\d., and]+|\d+ heads) (?:has|have) (?:the largest )?"
+
+
+@law(
+    SCATTER,
+    rf"(?P<across>{WHO}previous,? [\d.]+(?: each)?)\. (?P<up>{WHO}(?:induction|entropy),? [\d.]+(?: each)?)\.",
+    rare=True,
+)
+def have_the_largest(world: Foreign, across: str, up: str) -> None:
+    layers, heads = world.patterns.shape[:2]
+    for said in (across, up):
+        words, title = said.removesuffix(" each").split(), re.search(r"previous|induction|entropy", said)[0]  # type: ignore[index]
+        kind = KINDS[0] if title == "previous" else KINDS[-1]
+        found = {
+            f"{layer}.{head}": bits(world, layer, head)
+            if title == "entropy"
+            else attention_share(world, layer, head, kind)
+            for layer in range(layers)
+            for head in range(heads)
+        }
+        share = Shown(words[-1])
+        level = {head for head, each in found.items() if share == each}
+        assert share == max(found.values())
+        named = re.findall(r"\d+\.\d+", said.partition(" ha")[0])
+        assert {*named} <= level if named else int(words[0]) <= len(level)
+        assert ("the largest" in said) == ((len(named) or int(words[0])) < len(found))
+        assert said.endswith(" each") == (words[1] == "heads" or len(named) > 1)
 
 
 @law(

@@ -72,6 +72,64 @@ def changes_nothing(world: World, of: str) -> None:
     assert int(of) == world.task.answers(len(world.question)).sum()
 
 
+PATCHING = "app_pages/change_it/edits/second_input.patching_sentence"
+
+
+def brought_back(world: World) -> dict[tuple[str, int], float]:
+    """What of the logit difference comes back when one site at one position, from 0, is taken from the run on the
+    page's input, in the run on the same but for its first symbol."""
+    question, task = world.question, world.task
+    other = np.array([(question[0] + 1) % task.symbols, *question[1:]])
+    edit = dict(world.view).get("edits", "").removeprefix("zero:")
+    gone = tuple(head for head in world.heads if f"{head.site}.{head.index}" == edit)
+    one, second = (task.encode(each[None]) for each in (question, other))
+    whole, bare = (world.through(batch, gone) for batch in (one, second))
+    asked = np.flatnonzero(task.answers(len(question)) & (one.targets[0] != second.targets[0]))
+
+    def difference(logits: np.ndarray) -> float:
+        return float((logits[0, asked, one.targets[0, asked]] - logits[0, asked, second.targets[0, asked]]).mean())
+
+    high, low = difference(whole.logits), difference(bare.logits)
+    sites = {name: stream for name, stream in whole.stages.items() if not name.endswith("resid_pre")}
+    sites |= {f"{name}.z": z for name, z in whole.z.items()}
+    return {
+        (site, place): (
+            difference(world.through(second, gone, patch=(site, slice(place, place + 1), values)).logits) - low
+        )
+        / (high - low)
+        for site, values in sites.items()
+        for place in range(values.shape[-2])
+    }
+
+
+@law(
+    PATCHING,
+    r"After the embedding, patching (?P<sites>.+) at position (?P<place>\d+) brings back most: (?P<share>[−\d.]+) of "
+    r"the logit difference(?P<each> each)?\.",
+)
+def brings_back_most(world: World, sites: str, place: str, share: Shown, each: str | None) -> None:
+    found, named = brought_back(world), sites.replace(" or ", ", ").split(", ")
+    assert all(share == found[site, int(place) - 1] for site in named)
+    assert share == max(found.values())
+    assert (each is not None) == (len(named) > 1)
+
+
+@law(
+    PATCHING,
+    r"After the embedding, (?P<many>\d+) of these patches bring back most: (?P<share>[−\d.]+) of the logit difference "
+    r"each\.",
+)
+def bring_back_most(world: World, many: str, share: Shown) -> None:
+    found = brought_back(world)
+    assert share == max(found.values())
+    assert sum(share == each for each in found.values()) >= int(many) > 1
+
+
+@law(PATCHING, r"After the embedding, no patch brings back anything of the logit difference\.", rare=True)
+def brings_nothing_back(world: World) -> None:
+    assert max(brought_back(world).values()) < 0.005 + 1e-4
+
+
 # --- which tokens can reach an output
 
 NAME = r"Output (?P<name>[xy]\d+|SEP), said at position (?P<place>\d+),"

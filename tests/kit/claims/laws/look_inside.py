@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import re
 
 import numpy as np
+import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
-from tests.kit.claims.world import World
-from tests.kit.heads_by_hand import divided_by
+from tests.kit.claims.world import Head, World
+from tests.kit.heads_by_hand import divided_by, mapped
 from tests.kit.pages import shown
+from transformer import observe
+from transformer.edits import EditError, parse_edit
 from transformer.model import build
 from transformer.norms import NORMS
 
@@ -174,7 +179,7 @@ def are_called(world: World, said: str) -> None:
     does = {"reads? the expected key": "expected", "looks? at the token before": "previous", "itself": "self"}
     does |= {"themselves": "self", "at the first key": "first", "evenly": "uniform"}
     for part in said.split("; "):
-        name = next((name for words, name in does.items() if __import__("re").search(words, part)), None)
+        name = next((name for words, name in does.items() if re.search(words, part)), None)
         if name is None:
             assert "mixed" in part, part
             continue
@@ -199,26 +204,74 @@ def are_called(world: World, said: str) -> None:
                 assert np.mean(shares) >= 0.5 - 2 * NOISE
 
 
-@law(f"{HEADS}likeness_sentence", r"Heads (?P<one>.+) and (?P<other>.+) are most alike: (?P<cosine>[\d.]+)\.")
-def are_alike(world: World, one: str, other: str, cosine: Shown) -> None:
+def likenesses(world: World) -> dict[frozenset[Head], float]:
+    """The mean cosine of the rows of each two heads of one kind, over all questions and the queries with a choice."""
     _, seen = world.looked
 
-    def alike(a, b) -> float:
+    def alike(a: Head, b: Head) -> float:
         p, q, m = seen.patterns[a.site][:, a.index], seen.patterns[b.site][:, b.index], seen.masks[a.site][:, 0]
         asked = m.sum(axis=-1) > 1
         dots = (p * q).sum(axis=-1) / np.maximum(np.linalg.norm(p, axis=-1) * np.linalg.norm(q, axis=-1), 1e-300)
         return float(dots[asked].mean())
 
     kind = {head: head.site.split(".")[0] + head.site.split(".")[2] for head in world.heads}
-    pairs = {(a, b): alike(a, b) for i, a in enumerate(world.heads) for b in world.heads[i + 1 :] if kind[a] == kind[b]}
-    named = pairs[world.head(one), world.head(other)]
-    assert named >= max(pairs.values()) - NOISE
-    assert abs(named - cosine.value) < NOISE
+    return {frozenset((a, b)): alike(a, b) for a, b in itertools.combinations(world.heads, 2) if kind[a] == kind[b]}
+
+
+def pair_named(world: World, names: str) -> frozenset[Head]:
+    return frozenset(world.head(each) for each in names.split(" and "))
+
+
+@law(f"{HEADS}likeness_sentence", r"Heads (?P<pair>.+) are most alike: (?P<cosine>[\d.]+)\.")
+def are_alike(world: World, pair: str, cosine: Shown) -> None:
+    pairs = likenesses(world)
+    assert len(pairs) > 1
+    assert abs(pairs[pair_named(world, pair)] - cosine.value) < NOISE
+    assert pairs[pair_named(world, pair)] >= max(pairs.values()) - NOISE
+
+
+@law(
+    f"{HEADS}likeness_sentence",
+    r"Heads (?P<pair>.+) are the only two to compare: their likeness is (?P<cosine>[\d.]+)\.",
+    rare=True,
+)
+def are_the_only_two(world: World, pair: str, cosine: Shown) -> None:
+    assert {*likenesses(world)} == {pair_named(world, pair)}
+    assert abs(likenesses(world)[pair_named(world, pair)] - cosine.value) < NOISE
+
+
+@law(
+    f"{HEADS}likeness_sentence",
+    r"These pairs of heads are most alike, (?P<cosine>[\d.]+) each: (?P<pairs>.+)\.",
+    rare=True,
+)
+@law(
+    f"{HEADS}likeness_sentence",
+    r"(?P<many>\d+) of (?P<of>\d+) pairs of heads are most alike: (?P<cosine>[\d.]+) each\.",
+    rare=True,
+)
+@law(
+    f"{HEADS}likeness_sentence",
+    r"All (?P<of>\d+) pairs of heads are about equally alike: (?P<cosine>[\d.]+) each\.",
+    rare=True,
+)
+def as_much_alike(
+    world: World, cosine: Shown, pairs: str | None = None, many: str | None = None, of: str | None = None
+) -> None:
+    """None is more alike, and as many as are said are as much alike, as far as other questions tell."""
+    found = likenesses(world)
+    level = {pair for pair, alike in found.items() if abs(alike - cosine.value) < NOISE}
+    assert max(found.values()) < cosine.value + NOISE
+    assert of is None or int(of) == len(found)
+    if pairs is not None:
+        assert {pair_named(world, each) for each in pairs.split("; ")} <= level
+    else:
+        assert len(level) >= int(many or of or 0) > 1
 
 
 @law(f"{HEADS}likeness_sentence", r"There are no two heads to compare\.")
 def no_two(world: World) -> None:
-    assert len(world.heads) < 2
+    assert not likenesses(world)
 
 
 STANDS = (
@@ -317,6 +370,178 @@ def reads_one(world: World, token: str, place: str, key: str, at: str) -> None:
 def reads_none(world: World, token: str, place: str) -> None:
     _, seen = world.alone
     assert any(not mask[0, 0, int(place) - 1].any() for mask in seen.masks.values() if int(place) <= mask.shape[2])
+
+
+def map_through(world: World, x: np.ndarray, stack: str, site: str, *, onward: bool = False) -> np.ndarray:
+    """Vectors on the straight way to what an attention reads, or `onward` from what it writes to the unembedding: what
+    is linear of each norm there. Of no `site`: through the whole stack, to the memory."""
+    behind = [
+        f"{stack}.{layer}.around_{part}.after"
+        for layer in range(world.sizes.n_layers)
+        for part in ("self", "cross", "feed_forward")
+        if f"{stack}.{layer}.{part}{'_attention' * (part != 'feed_forward')}" in sublayers_of(world)
+    ]
+    if not site:
+        names = [*behind, "memory_norm"]
+    else:
+        own = f"{site.rpartition('.')[0]}.around_{site.rpartition('.')[2].removesuffix('_attention')}"
+        at = behind.index(f"{own}.after")
+        names = [*behind[at:], "final_norm"] if onward else [*behind[:at], f"{own}.before"]
+    for name in names:
+        x = mapped(x, world.model.get_submodule(name))
+    return x
+
+
+def sublayers_of(world: World) -> set[str]:
+    """The paths of all sub-layers."""
+    return {".".join(name.split(".")[:3]) for name in world.weights}
+
+
+def circuits_of(world: World, head: Head) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """QK of all tokens but the padding, QK of all positions, and OV: products of weights alone."""
+    w, sizes, site = world.weights, world.sizes, head.site
+    stack, width = site.split(".")[0], world.sizes.d_head
+    rows, across = slice(head.index * width, (head.index + 1) * width), site.endswith("cross_attention")
+
+    def asked(x: np.ndarray) -> np.ndarray:
+        return map_through(world, x, "encoder", "") if across else map_through(world, x, stack, site)
+
+    def fit(x: np.ndarray) -> np.ndarray:
+        query = map_through(world, x, stack, site) @ w[f"{site}.query.weight"][rows].T
+        return query @ (asked(x) @ w[f"{site}.key.weight"][rows].T).T / math.sqrt(width)
+
+    embedded = w["embedding.weight"][:-1] * (math.sqrt(sizes.d_model) if sizes.scale_embeddings else 1.0)
+    n, told, places = world.model.n_ctx, world.model.positions.vectors(world.model.n_ctx), None
+    if told is not None:
+        places = fit(told.detach().double().numpy())
+    elif not across and (bias := world.model.positions.bias(n, n)) is not None:
+        places = bias[head.index].detach().double().numpy()
+    said = None
+    if stack == world.stack:
+        written = asked(embedded) @ w[f"{site}.value.weight"][rows].T @ w[f"{site}.out.weight"][:, rows].T
+        said = (map_through(world, written, stack, site, onward=True) @ w["unembedding.weight"].T)[:, :-1]
+    return fit(embedded), places, said
+
+
+def best_of(rows: np.ndarray, own: np.ndarray, margin: float = 1e-5) -> tuple[int, int]:
+    """In how many rows one of the `own` columns is the greatest: for certain, and as far as rounding can tell."""
+    inside = np.where(own, rows, -np.inf).max(axis=1)
+    outside = np.where(own, -np.inf, rows).max(axis=1)
+    return int((inside > outside + margin).sum()), int((inside >= outside - margin).sum())
+
+
+CIRCUITS = f"{PAGE}inside/circuits."
+
+
+def fitting(world: World) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Of each head to which positions are told: how well each query and key that may be seen fit, and which keys of an
+    answer are where it stands, where its keys and queries are the task's."""
+    _, seen = world.alone
+    expected, found = world.task.expected_keys(world.question), []
+    for head in world.heads:
+        fit, mask = circuits_of(world, head)[1], seen.masks[head.site][0, 0]
+        if fit is not None:
+            carries = not world.task.has_source or head.site.endswith("cross_attention")
+            fit = np.where(mask, fit[: mask.shape[0], : mask.shape[1]], -np.inf)
+            found.append((fit, expected if carries and (expected & mask).any() else None))
+    return found
+
+
+@law(
+    f"{CIRCUITS}position_sentence",
+    r"Of what it may see, the query at (?P<query>\d+) fits (?:the keys? at (?P<keys>[\d, and]+) best|(?P<many>\d+) "
+    r"keys best, all alike); for (?P<right>\d+) of (?P<of>\d+) answers? that can be seen the best key is where the "
+    r"answer stands\.",
+)
+def fits_best(world: World, query: str, keys: str | None, many: str | None, right: str, of: str) -> None:
+    def holds(fit: np.ndarray, expected: np.ndarray | None) -> bool:
+        if expected is None:
+            return False
+        answers = np.flatnonzero((expected & np.isfinite(fit)).any(axis=1))
+        row = fit[int(query) - 1]
+        level = np.flatnonzero(row >= row.max() - 0.0101)
+        named = [int(each) - 1 for each in re.findall(r"\d+", keys or "")]
+        sure, _ = best_of(fit[answers], expected[answers], 0.0101)
+        _, perhaps = best_of(fit[answers], expected[answers])
+        return (
+            int(query) - 1 == answers[0]
+            and int(of) == len(answers)
+            and sure <= int(right) <= perhaps
+            and {*named} <= {*level.tolist()}
+            and (many is None or int(many) <= len(level))
+        )
+
+    assert any(holds(*each) for each in fitting(world))
+
+
+@law(
+    f"{CIRCUITS}position_sentence",
+    r"Of what may be seen, the query at (?P<query>\d+) and the key at (?P<key>\d+) fit best: (?P<fit>[−\d.]+)\.",
+)
+@law(
+    f"{CIRCUITS}position_sentence",
+    r"Of what may be seen, (?P<many>\d+) pairs of a query and a key fit best: (?P<fit>[−\d.]+) each\.",
+    rare=True,
+)
+def pair_fits_best(
+    world: World, fit: Shown, query: str | None = None, key: str | None = None, many: str | None = None
+) -> None:
+    found = [values for values, expected in fitting(world) if expected is None and fit == values.max()]
+    if query is not None and key is not None:
+        assert any(fit == values[int(query) - 1, int(key) - 1] for values in found)
+    else:
+        assert any((values >= values.max() - 0.0101).sum() >= int(many or 0) > 1 for values in found)
+
+
+@law(f"{CIRCUITS}position_sentence", r"No query may see a key\.", rare=True)
+def no_query_sees(world: World) -> None:
+    assert any(not np.isfinite(values).any() for values, _ in fitting(world))
+
+
+LIKE = r"; for (?P<like>\d+) of (?P<of>\d+) tokens the best key is the token itself\."
+
+
+@law(
+    f"{CIRCUITS}token_sentence",
+    rf"Query '(?P<query>[^']+)' and key '(?P<key>[^']+)' fit best: (?P<fit>[−\d.]+){LIKE}",
+)
+@law(
+    f"{CIRCUITS}token_sentence",
+    rf"(?P<many>\d+) pairs of a query and a key fit best: (?P<fit>[−\d.]+) each{LIKE}",
+    rare=True,
+)
+def tokens_fit_best(
+    world: World, fit: Shown, like: str, of: str, query: str | None = None, key: str | None = None,
+    many: str | None = None,
+) -> None:  # fmt: skip
+    def holds(values: np.ndarray) -> bool:
+        sure, perhaps = best_of(values, np.eye(len(values), dtype=bool))
+        if not (fit == values.max() and int(of) == len(values) and sure <= int(like) <= perhaps):
+            return False
+        if query is None or key is None:
+            return (values >= values.max() - 0.0101).sum() >= int(many or 0) > 1
+        return fit == values[world.task.vocabulary.index(query), world.task.vocabulary.index(key)]
+
+    assert any(holds(circuits_of(world, head)[0]) for head in world.heads)
+
+
+@law(f"{CIRCUITS}token_sentence", r"All are 0: this head asks for no token\.", rare=True)
+def asks_for_none(world: World) -> None:
+    assert any(not circuits_of(world, head)[0].any() for head in world.heads)
+
+
+@law(
+    f"{CIRCUITS}copy_sentence",
+    r"For (?P<copied>\d+) of (?P<of>\d+) symbols, looking at one adds most to its own logit(?P<verdict>: this head "
+    r"copies)?\.",
+)
+def adds_most_to_its_own(world: World, copied: str, of: str, verdict: str | None) -> None:
+    symbols = world.task.symbols
+    assert int(of) == symbols
+    assert (verdict is not None) == (copied == of)
+    found = [said for head in world.heads if (said := circuits_of(world, head)[2]) is not None]
+    ends = [best_of(said[:symbols], np.eye(symbols, said.shape[1], dtype=bool)) for said in found]
+    assert any(sure <= int(copied) <= perhaps for sure, perhaps in ends)
 
 
 @law(
@@ -536,14 +761,86 @@ def has_no_units(world: World) -> None:
     r"apart; in evaluation mode (?:all \d+|both) passes agree to the last bit\.",
 )
 def drops(world: World, rate: Shown, n: str, up: str) -> None:
-    import torch
-
     batch, _ = world.alone
     read = [torch.tensor(each) for each in (batch.tokens, batch.source) if each is not None]
     with torch.no_grad():
         one, other = (world.model(*read) for _ in range(2))
     assert torch.equal(one, other)
     assert rate.value > 0
+
+
+RANGE = f"{PAGE}block/dropout.range_sentence"
+PREFERS = (
+    r" In (?P<changed>\d+) of (?P<total>\d+) predictions \((?P<outputs>\d+) outputs? × (?P<n>\d+) passes\) training "
+    r"mode prefers another token\."
+)
+
+
+def in_training(world: World, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of so many passes through a twin that drops as the page does: the probability of the token that is predicted at
+    each output of the answer, float [pass, output], where another is likelier, and the outputs, counted from 0."""
+    batch, seen = world.alone
+    shown = np.flatnonzero(world.task.answers(len(world.question)))
+    predicted, twin = seen.said[0, shown], copy.deepcopy(world.model).float().train()
+    for module in twin.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = world.sizes.dropout or 0.1
+    read = [torch.tensor(each) for each in (batch.tokens, batch.source) if each is not None]
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(0)
+        logits = np.stack([twin(*read)[0, shown].double().numpy() for _ in range(n)])
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares = powers / powers.sum(axis=-1, keepdims=True)
+    return shares[:, range(len(shown)), predicted], logits.argmax(axis=-1) != predicted, shown
+
+
+def judge_ranges(world: World, changed: str, total: str, outputs: str, n: str) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest probability at each output."""
+    shares, other, shown = in_training(world, int(n))
+    assert (int(changed), int(total), int(outputs)) == (other.sum(), other.size, len(shown))
+    return shares.min(axis=0), shares.max(axis=0)
+
+
+@law(
+    RANGE,
+    rf"(?P<widest>The widest range is a|A)t output (?P<output>\d+):? '(?P<token>[^']+)' gets (?P<low>[\d.]+) to "
+    rf"(?P<high>[\d.]+) in training mode\.{PREFERS}",
+)
+def ranges_most(
+    world: World, widest: str, output: str, token: str, low: Shown, high: Shown, changed: str, total: str, outputs: str,
+    n: str,
+) -> None:  # fmt: skip
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    at = int(output) - 1 - int(np.flatnonzero(world.task.answers(len(world.question)))[0])
+    assert world.task.vocabulary[world.alone[1].said[0, int(output) - 1]] == token
+    assert (low, high) == (least[at], most[at])
+    assert (most - least)[at] >= (most - least).max() - 1e-5
+    assert (widest == "A") == (len(least) == 1)
+
+
+@law(
+    RANGE,
+    rf"In training mode the probability ranges as widely at all (?P<all>\d+) outputs, by (?P<width>[\d.]+)\.{PREFERS}",
+    rf"In training mode the probability ranges most widely at outputs (?P<at>[\d, and]+), by (?P<width>[\d.]+) at "
+    rf"each\.{PREFERS}",
+    rare=True,
+)
+def range_as_much(
+    world: World, width: Shown, changed: str, total: str, outputs: str, n: str, all: str | None = None,
+    at: str | None = None,
+) -> None:  # fmt: skip
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    first = int(np.flatnonzero(world.task.answers(len(world.question)))[0])
+    named = range(len(least)) if at is None else [int(each) - 1 - first for each in re.findall(r"\d+", at)]
+    assert width == (most - least).max()
+    assert all is None or int(all) == len(least) > 1
+    assert {each for each in range(len(least)) if width == (most - least)[each]} >= {*named}
+
+
+@law(RANGE, rf"In training mode no probability here changes by as much as 0\.005\.{PREFERS}", rare=True)
+def ranges_nowhere(world: World, changed: str, total: str, outputs: str, n: str) -> None:
+    least, most = judge_ranges(world, changed, total, outputs, n)
+    assert (most - least).max() < 0.005 + 2e-4
 
 
 @law(
@@ -617,6 +914,128 @@ def head_is(world: World, head: str, heads: str, width: str, d: str) -> None:
 )
 def head_is_alone(world: World, head: str, width: str) -> None:
     assert (world.sizes.n_heads, int(width)) == (1, world.model.embedding.weight.shape[1])
+
+
+def weights_of(world: World, title: str, block: str) -> list[np.ndarray]:
+    """The weights of a box of the machine, by what it is called; of a head its rows of the three maps."""
+    if title.startswith("head "):
+        part = "cross_attention" if "cross" in title else "self_attention"
+        width, index = world.sizes.d_head, int(title.rpartition(".")[2])
+        rows = slice(index * width, (index + 1) * width)
+        maps = [f"{block}.{part}.{each}.{kind}" for each in ("query", "key", "value") for kind in ("weight", "bias")]
+        return [world.weights[name][rows] for name in maps]
+    begins = {
+        "embedding": "embedding.",
+        "unembedding": "unembedding.",
+        "final ": "final_norm.",
+        "encoder block ": f"encoder.{title[-1]}.",
+        "decoder block ": f"decoder.{title[-1]}.",
+        "feed-forward ": f"{block}.feed_forward.",
+        "W_O of self": f"{block}.self_attention.out.",
+        "W_O of cross": f"{block}.cross_attention.out.",
+    }
+    names = {"self-attention": "self", "cross-attention": "cross", "feed-forward": "feed_forward"}
+    begins |= {
+        f"{world.sizes.kind_of_norm.title} {when} {words}": f"{block}.around_{name}.{when}."
+        for words, name in names.items()
+        for when in ("before", "after")
+    }
+    begins |= {f"{world.sizes.kind_of_norm.title}: the memory": "memory_norm."}
+    prefix = next((prefix for begin, prefix in begins.items() if title.startswith(begin)), "positions.")
+    found = [weights for name, weights in world.weights.items() if name.startswith(prefix)]
+    assert found, title
+    return found
+
+
+def boxes_of(world: World, block: str) -> list[str]:
+    """What the boxes with weights are called, of the whole model or of one block."""
+    names, sizes = {name for name, _ in world.model.named_parameters()}, world.sizes
+    norm = sizes.kind_of_norm.title
+    if not block:
+        found = [each.replace(".", " block ") for each in sorted({".".join(name.split(".")[:2]) for name in names})]
+        found = [each for each in found if each[-1].isdigit()]
+        others = {"embedding.": "embedding", "unembedding.": "unembedding", "final_norm.": f"final {norm}"}
+        others |= {"memory_norm.": f"{norm}: the memory", "positions.": "positions"}
+        return found + [title for begin, title in others.items() if any(name.startswith(begin) for name in names)]
+    layer, found = block.split(".")[1], []
+    for part in ("self", "cross"):
+        if any(name.startswith(f"{block}.{part}_attention.") for name in names):
+            called = "cross " * (part == "cross")
+            found += [f"head {called}{layer}.{index}" for index in range(sizes.n_heads)]
+            found.append(f"W_O of {part}-attention")
+    found += ["feed-forward "] * any(name.startswith(f"{block}.feed_forward.") for name in names)
+    parts = {"self": "self-attention", "cross": "cross-attention", "feed_forward": "feed-forward"}
+    return found + [
+        f"{norm} {when} {called}"
+        for part, called in parts.items()
+        for when in ("before", "after")
+        if any(name.startswith(f"{block}.around_{part}.{when}.") for name in names)
+    ]
+
+
+MOVED = f"{PAGE}machine/words.movement"
+STEPS = r"From step (?P<before>\d+) to step (?P<step>\d+) "
+
+
+def is_moved(world: World, before: str, step: str) -> tuple[dict[str, float], str]:
+    """How far each box moved from the kept step before this one, and the block that is looked into."""
+    kept = [each for each in world.run.snapshots() if each < world.step]
+    assert (int(step), int(before)) == (world.step, max(kept))
+    view = dict(world.view)
+    both = world.sizes.architecture == "encoder-decoder"
+    block = view.get("block", "encoder.0" if both else f"{world.stack}.0") if view.get("zoom") == "block" else ""
+    found, then = {}, world.at_step(int(before))
+    for title in boxes_of(world, block):
+        old, new = (np.concatenate([part.ravel() for part in weights_of(at, title, block)]) for at in (then, world))
+        if old.any():
+            found[title] = float(np.linalg.norm(new - old) / np.linalg.norm(old))
+    return found, block
+
+
+def is_by(share: str, moved: float) -> bool:
+    """Is it written with three digits?"""
+    return abs(float(share) - 100 * moved) <= 0.006 * 100 * moved + 1e-12
+
+
+def judge_extreme(world: World, titles: str, share: str, block: str, before: str, most: float) -> None:
+    then = world.at_step(int(before))
+    for title in titles.strip("“”").replace("” and “", "”, “").split("”, “"):
+        old, new = (np.concatenate([part.ravel() for part in weights_of(at, title, block)]) for at in (then, world))
+        assert is_by(share, float(np.linalg.norm(new - old) / np.linalg.norm(old))), title
+    assert is_by(share, most)
+
+
+@law(
+    MOVED,
+    rf"{STEPS}training moved (?P<most>“.+”) most: by (?P<far>[\d.e-]+) %(?P<each> each)?, and (?P<least>“.+”) least: "
+    r"by (?P<little>[\d.e-]+) %(?: each)? of its length, ‖W′ − W‖ / ‖W‖\.",
+)
+def moved_most(
+    world: World, before: str, step: str, most: str, far: str, each: str | None, least: str, little: str
+) -> None:
+    found, block = is_moved(world, before, step)
+    assert max(found.values()) > min(found.values())
+    judge_extreme(world, most, far, block, before, max(found.values()))
+    judge_extreme(world, least, little, block, before, min(found.values()))
+    level = [title for title, moved in found.items() if moved > max(found.values()) * (1 - 1e-4)]
+    assert most.count("“") >= len(level)
+    assert (each is not None) == (most.count("“") > 1)
+
+
+@law(
+    MOVED,
+    rf"{STEPS}training moved (?P<all>“.+”) by (?P<far>[\d.e-]+) %(?: each)? of its length, ‖W′ − W‖ / ‖W‖\.",
+    rare=True,
+)
+def moved_alike(world: World, before: str, step: str, all: str, far: str) -> None:
+    found, block = is_moved(world, before, step)
+    judge_extreme(world, all, far, block, before, max(found.values()))
+    assert all.count("“") == len(found)
+
+
+@law(MOVED, rf"{STEPS}nothing moved\.", rare=True)
+def moved_nothing(world: World, before: str, step: str) -> None:
+    assert not any(is_moved(world, before, step)[0].values())
 
 
 # --- through the layers
@@ -721,6 +1140,100 @@ def settles(world: World, said: str, how: str, stage: str) -> None:
     at = [*stages(world)].index(stage)
     assert all(same[at:])
     assert at == 0 or not same[at - 1]
+
+
+def led_by(world: World, place: int) -> dict[str, float]:
+    """What each part adds to the right token's logit at a place, from 0, above what it adds to the mean token's: each
+    vector taken by itself through the norms behind it, whose divisors are those of the whole pass."""
+    batch, seen = world.alone
+    weight, target = world.weights["unembedding.weight"], batch.targets[0, place]
+    direction = weight[target] - weight.mean(axis=0)
+    last = [site for site in seen.stages if site.startswith(world.stack)][-1]
+    behind = [name for name in seen.read if name.startswith(f"{world.stack}.") and name.endswith(".after")]
+    norms = [(name, seen.read[name][0, place]) for name in behind]
+    norms.append(("final_norm", seen.stages[last][0, place]))
+
+    def through(vector: np.ndarray, first: str) -> float:
+        names = [name for name, _ in norms]
+        for name, whole in norms[names.index(first) :]:
+            norm = world.model.get_submodule(name)
+            vector = mapped(vector, norm) / divided_by(whole, norm)
+        return float(vector @ direction)
+
+    found = {}
+    for layer in range(world.sizes.n_layers):
+        block = f"{world.stack}.{layer}"
+        for part in ("self", "cross"):
+            site = f"{block}.{part}_attention"
+            for index, written in enumerate(seen.written[site][0, :, place] if site in seen.written else ()):
+                label = f"head {layer}.{index}" + " (cross-attention)" * (part == "cross")
+                found[label] = through(written, f"{block}.around_{part}.after")
+        site = f"{block}.feed_forward"
+        if site in seen.hidden:
+            down = world.weights[f"{site}.down.weight"], world.weights[f"{site}.down.bias"]
+            written = seen.hidden[site][0, place] @ down[0].T + down[1]
+            found[f"the feed-forward of layer {layer}"] = through(written, f"{block}.around_feed_forward.after")
+    found["embedding"] = through(seen.stages[f"{world.stack}.0.resid_pre"][0, place], norms[0][0])
+    return found
+
+
+WRITTEN = f"{PAGE}layers/lens.written_for"
+ALL_PARTS = (
+    r"All parts together put its logit (?P<total>[\d.]+) (?P<way>above|below) the mean token's, of which the embedding "
+    r"adds (?P<embedding>[−+\d.]+) and biases (?P<biases>[−+\d.]+)\."
+)
+
+
+def judge_writes(
+    world: World, place: str, target: str, total: Shown, way: str, embedding: Shown, biases: Shown
+) -> dict[str, float]:
+    """What is said of all parts; returns what each of them adds."""
+    batch, seen = world.alone
+    token, logits = batch.targets[0, int(place) - 1], seen.logits[0, int(place) - 1]
+    assert world.task.vocabulary[token] == target
+    whole, found = float(logits[token] - logits.mean()), led_by(world, int(place) - 1)
+    assert total == abs(whole)
+    assert (way == "below") == (whole < 0) or total.value == 0
+    assert embedding == found.pop("embedding")
+    assert abs(biases.value - (whole - embedding.value - sum(found.values()))) < 0.012
+    return found
+
+
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?P<none>no part writes for '(?P<target>[^']+)'; )(?:(?P<many>\d+) parts|"
+    rf"(?P<who>.+?)) comes? closest: (?P<amount>[−+\d.]+)(?: each)?\. {ALL_PARTS}",
+    rare=True,
+)
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?:(?P<many>\d+) parts|(?P<who>.+?)) writes? most for '(?P<target>[^']+)': "
+    rf"(?P<amount>[−+\d.]+)(?: each)?\. {ALL_PARTS}",
+)
+def writes_most(
+    world: World, place: str, many: str | None, who: str | None, target: str, amount: Shown, total: Shown, way: str,
+    embedding: Shown, biases: Shown, none: str | None = None,
+) -> None:  # fmt: skip
+    found = judge_writes(world, place, target, total, way, embedding, biases)
+    assert len(found) > 1
+    assert amount == max(found.values())
+    assert (none is None) == (amount.value > 0)
+    assert not many or sum(amount == each for each in found.values()) >= int(many)
+    for each in (who or "").replace(" and ", ", ").split(", ") if who else ():
+        assert amount == found[each]
+
+
+@law(
+    WRITTEN,
+    rf"At position (?P<place>\d+), (?P<who>.+) writes (?P<amount>[−+\d.]+) for '(?P<target>[^']+)'\. {ALL_PARTS}",
+    rare=True,
+)
+def alone_writes_for(
+    world: World, place: str, who: str, amount: Shown, target: str, total: Shown, way: str, embedding: Shown,
+    biases: Shown,
+) -> None:  # fmt: skip
+    ((name, alone),) = judge_writes(world, place, target, total, way, embedding, biases).items()
+    assert (name, True) == (who, amount == alone)
 
 
 ROLLED = f"{PAGE}layers/rollout.Rolled.sentence"
@@ -935,3 +1448,57 @@ def without_positions(world: World, same: Shown | None, way: str | None, was: Sh
     assert was == right[0]
     assert now == right[1]
     assert (way == "falls") == (right[1] < right[0])
+
+
+FURTHEST = "parts/yardstick.ByAccuracy.furthest"
+KINDS = r"Positions (?P<how>shifted|cyclically shifted) by −3 to \+3, shuffled, removed: "
+
+
+def displaced(world: World, how: str) -> dict[str, float]:
+    """Accuracy on what can be known under each change of the positions that this model allows."""
+    known, batch = world.known(), world.drawn(1024)
+    tokens, source = (None if each is None else torch.from_numpy(each) for each in (batch.tokens, batch.source))
+    found: dict[str, float] = {}
+    kind = "places-turn" if how.startswith("c") else "places-shift"
+    for text in (*(f"{kind}:{by}" for by in (-3, -2, -1, 1, 2, 3)), "places-shuffle:0", "unplaced"):
+        edit = parse_edit(text)
+        try:
+            seen = observe(world.model, tokens, [edit], source=source, remember=lambda *_: None)
+        except EditError:
+            continue
+        found[edit.words] = float((seen.logits.argmax(dim=-1).numpy() == batch.targets)[:, known].mean())
+    return found
+
+
+@law(FURTHEST, rf"{KINDS}accuracy falls with none of them\.")
+def falls_with_none(world: World, how: str) -> None:
+    before = world.right(1024)[:, world.known()].mean()
+    assert min(displaced(world, how).values()) > before - 0.005 - 2e-3
+
+
+@law(FURTHEST, rf"{KINDS}accuracy falls lowest with (?P<what>.+), to (?P<mean>[\d.]+)\.")
+def falls_lowest(world: World, how: str, what: str, mean: Shown) -> None:
+    found = displaced(world, how)
+    assert mean == found[what]
+    assert all(found[what] < each for name, each in found.items() if name != what)
+    assert found[what] < world.right(1024)[:, world.known()].mean()
+
+
+@law(
+    FURTHEST,
+    rf"{KINDS}accuracy falls lowest with (?:(?P<many>\d+) of these (?P<of>\d+) changes|(?P<two>.+)), to about "
+    r"(?P<mean>[\d.]+)\.",
+)
+@law(FURTHEST, rf"{KINDS}accuracy is about the same with all of them, (?P<mean>[\d.]+) at the lowest\.")
+def fall_about_as_low(
+    world: World, how: str, mean: Shown, many: str | None = None, of: str | None = None, two: str | None = None
+) -> None:
+    """As many as are said are no more above the lowest than two intervals of 1,024 sequences are wide."""
+    found = displaced(world, how)
+    level = {name for name, each in found.items() if each < mean.value + 2 * 0.032}
+    assert mean == min(found.values())
+    assert of is None or int(of) == len(found)
+    if two is not None:
+        assert {*two.split(" and ")} <= level
+    else:
+        assert len(level) >= (int(many) if many else len(found)) > 1

@@ -205,6 +205,17 @@ for name, form in (
         assert all(abs(found[each] - cost.value) < 2 * NOISE for each in named(world, heads))
 
 
+@law(
+    "parts/yardstick.ByLoss.furthest",
+    r"A token costs (?:most|about as much|most, and about as much,) with (?P<what>.+): (?:up to )?(?P<mean>[\d.]+) "
+    r"nats, (?P<was>[\d.]+) before\.",
+    rare=True,
+)
+def costs_most_of_a_text(world: World, what: str, mean: Shown, was: Shown) -> None:
+    """The page of a text holds it (test_yardstick.py)."""
+    raise AssertionError("no model of the grid reads a text")
+
+
 TOGETHER = "parts/claims.together"
 
 

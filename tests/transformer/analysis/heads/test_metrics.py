@@ -281,7 +281,7 @@ def test_who_has_no_choice_has_no_numbers(config: RunConfig) -> None:
     for name, estimate in found.estimates.items():
         assert np.isnan(estimate.mean).all(), name
     assert np.isnan(found.alike).all()
-    assert found.most_alike() is None
+    assert found.likenesses() == {}
     assert {found.name(head) for head in found.heads} == {MIXED}
 
 
@@ -342,13 +342,12 @@ def test_likeness_is_the_mean_cosine_of_rows(config: RunConfig) -> None:
         cosines = [p @ q / math.sqrt((p @ p) * (q @ q)) for p, q in zip(a[choice], b[choice], strict=True)]
         assert found.alike[i, j] == pytest.approx(np.mean(cosines), abs=1e-5)
     pairs = {(i, j): found.alike[i, j] for i, j in np.ndindex(*found.alike.shape) if i < j and found.alike[i, j] >= 0}
-    best = max(pairs, key=pairs.__getitem__)
-    assert found.most_alike() == (found.heads[best[0]], found.heads[best[1]], pairs[best])
+    assert found.likenesses() == {(found.heads[i], found.heads[j]): alike for (i, j), alike in pairs.items()}
 
 
 def test_a_lone_head_is_like_no_other() -> None:
     found = measure_heads(compiled_reverser(4), compiled_config(4).build_task(), sequences=4)
-    assert found.most_alike() is None
+    assert found.likenesses() == {}
     assert found.alike.tolist() == [[pytest.approx(1)]]
 
 
