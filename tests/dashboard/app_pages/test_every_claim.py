@@ -81,7 +81,7 @@ ABOUT = sorted(PAGES.keys() - OTHERS)
 PLAIN = {"lectures", "exercises"}
 """Pages whose titles are names of what they are for, and state nothing of a model."""
 ANY_MODEL = {"imported", "stream", "ablation"}
-"""Pages about a model that is not ours: any_model/test_every_claim_of_any_model.py judges them."""
+"""Pages about a model that is not ours: your_model/test_every_claim_of_your_model.py judges them."""
 NO_LAW = OTHERS - PLAIN - ANY_MODEL - {"lengths", "bottleneck", "tokens", "writing", "reading", "context"}
 """Pages whose titles are no claims yet. It only becomes shorter: a page that is new is none of them."""
 VIEWS: dict[str, list[dict[str, str]]] = {
