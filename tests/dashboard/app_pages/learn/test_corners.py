@@ -538,7 +538,7 @@ def test_the_shipped_measurements_are_one_click_away_and_drawn_number_by_number(
         if stem == "corners-none":
             assert CornerConfig(**values["config"]) == COMPLETE(CornersSettings())
         if stem == "corners-narrow":
-            guide = (CHECKPOINTS.parent / "docs" / "guide" / "how-it-began.md").read_text(encoding="utf-8")
+            guide = (CHECKPOINTS.parent / "docs" / "guide" / "learn.md").read_text(encoding="utf-8")
             assert f"{always.mean():.3f}\nafter training with true corners, {never.mean():.3f} without" in guide
     assert list(verdicts.values()) == ["costs error", "no difference", "no difference"]
     assert [label.rpartition(": ")[2] for label in cases(app).options] == [*verdicts.values(), "the settings below"]
