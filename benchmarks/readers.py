@@ -28,8 +28,8 @@ import numpy as np
 import torch
 from kit.pages import give_up, load, machine, options, page, table
 
-from dashboard.app_pages.change_it.masks import kept_masks
-from dashboard.app_pages.train_it.runs.comparison import Course
+from dashboard.app_pages.attention.masks import kept_masks
+from dashboard.app_pages.training.runs.comparison import Course
 from dashboard.lectures import lecture
 from transformer import checkpoints
 from transformer.capturing import folders

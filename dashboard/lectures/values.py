@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.app_pages.look_inside.positions.settings import PositionsSettings
+from dashboard.app_pages.positions.positions.settings import PositionsSettings
 from dashboard.lectures import changes, texts, walks
 from dashboard.lectures.changes import part
 from dashboard.lectures.questions import Bars, Cells

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dashboard.app_pages.how_it_began.context.settings import ContextSettings
-from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
+from dashboard.app_pages.learn.context.settings import ContextSettings
+from dashboard.app_pages.learn.corners.settings import CornersSettings
 from dashboard.models.cache import cached
 from dashboard.models.walks import by_hand, corners
 from transformer.corners import every_walk, floor

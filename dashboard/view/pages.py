@@ -35,42 +35,42 @@ class Page:
         return str(SCRIPTS / f"{folder}{self.address}/{self.address}.py")
 
 
-LOOK_INSIDE, CHANGE_IT, TRAIN_IT, TEXT = "Look inside", "Change it", "Train it", "Text"
-HOW_IT_BEGAN, LEARN_BY_DOING, ANY_MODEL = "How it began", "Learn by doing", "Any model"
+ATTENTION, POSITIONS, TRAINING, WHOLE_MODEL = "Attention", "Positions", "Training", "Whole model"
+TEXT, LEARN, YOUR_MODEL = "Text", "Learn", "Your model"
 
 PAGES = {
     page.address: page
     for page in (
         Page("overview", "Overview", "visibility", part="output"),
         Page("lectures", "Lectures", "school"),
-        Page("machine", "The machine", "schema", LOOK_INSIDE),
-        Page("heads", "Attention heads", "grid_view", LOOK_INSIDE, part="attention"),
-        Page("inside", "Inside a head", "biotech", LOOK_INSIDE, transformer=True, part="attention"),
-        Page("block", "Inside a block", "stacks", LOOK_INSIDE, transformer=True, part="block"),
-        Page("layers", "Through the layers", "layers", LOOK_INSIDE, transformer=True, part="stream"),
-        Page("positions", "Positional encoding", "waves", LOOK_INSIDE, transformer=True, part="positions"),
-        Page("order", "Positions at work", "swap_vert", LOOK_INSIDE, transformer=True, part="positions"),
-        Page("masks", "Mask effects", "filter_alt", CHANGE_IT, transformer=True, part="attention"),
-        Page("information", "Follow the information", "conversion_path", CHANGE_IT, part="stream"),
-        Page("edits", "Edits", "edit", CHANGE_IT, transformer=True, part="attention"),
-        Page("film", "Training film", "movie", TRAIN_IT, part="attention"),
-        Page("accuracy", "Accuracy by position", "bar_chart", TRAIN_IT, part="output"),
-        Page("runs", "Runs and races", "flag", TRAIN_IT),
-        Page("populations", "Populations", "groups", TRAIN_IT),
-        Page("lengths", "What positions buy", "straighten", TRAIN_IT),
+        Page("heads", "Attention heads", "grid_view", ATTENTION, part="attention"),
+        Page("inside", "Inside a head", "biotech", ATTENTION, transformer=True, part="attention"),
+        Page("masks", "Mask effects", "filter_alt", ATTENTION, transformer=True, part="attention"),
+        Page("edits", "Edits", "edit", ATTENTION, transformer=True, part="attention"),
+        Page("positions", "Positional encoding", "waves", POSITIONS, transformer=True, part="positions"),
+        Page("order", "Positions at work", "swap_vert", POSITIONS, transformer=True, part="positions"),
+        Page("lengths", "What positions buy", "straighten", POSITIONS),
+        Page("film", "Training film", "movie", TRAINING, part="attention"),
+        Page("accuracy", "Accuracy by position", "bar_chart", TRAINING, part="output"),
+        Page("runs", "Runs and races", "flag", TRAINING),
+        Page("populations", "Populations", "groups", TRAINING),
+        Page("machine", "The machine", "schema", WHOLE_MODEL),
+        Page("block", "Inside a block", "stacks", WHOLE_MODEL, transformer=True, part="block"),
+        Page("layers", "Through the layers", "layers", WHOLE_MODEL, transformer=True, part="stream"),
+        Page("information", "Follow the information", "conversion_path", WHOLE_MODEL, part="stream"),
         Page("tokens", "Tokens and windows", "content_cut", TEXT, own_input=True, part="tokens"),
         Page("writing", "It writes", "edit_note", TEXT, own_input=True, part="output"),
         Page("reading", "It reads", "menu_book", TEXT, transformer=True, part="output"),
-        Page("bottleneck", "The bottleneck", "compress", HOW_IT_BEGAN),
-        Page("corners", "Square corners", "crop_square", HOW_IT_BEGAN),
-        Page("context", "Attention by hand", "calculate", HOW_IT_BEGAN),
-        Page("questions", "Five questions", "help", HOW_IT_BEGAN),
-        Page("mistakes", "Gallery of mistakes", "bug_report", LEARN_BY_DOING, own_input=True),
-        Page("exercises", "Exercises", "task_alt", LEARN_BY_DOING, own_input=True),
-        Page("check", "Check mine", "fact_check", LEARN_BY_DOING, own_input=True),
-        Page("imported", "Bring in a model", "input", ANY_MODEL, imported=True),
-        Page("stream", "Its layers", "layers", ANY_MODEL, imported=True),
-        Page("ablation", "Change its attention", "content_cut", ANY_MODEL, imported=True),
+        Page("exercises", "Exercises", "task_alt", LEARN, own_input=True),
+        Page("mistakes", "Gallery of mistakes", "bug_report", LEARN, own_input=True),
+        Page("check", "Check mine", "fact_check", LEARN, own_input=True),
+        Page("questions", "Five questions", "help", LEARN),
+        Page("bottleneck", "The bottleneck", "compress", LEARN),
+        Page("corners", "Square corners", "crop_square", LEARN),
+        Page("context", "Attention by hand", "calculate", LEARN),
+        Page("imported", "Bring in a model", "input", YOUR_MODEL, imported=True),
+        Page("stream", "Its layers", "layers", YOUR_MODEL, imported=True),
+        Page("ablation", "Change its attention", "content_cut", YOUR_MODEL, imported=True),
     )
 }
 """Every page by its address, in the order of the menus."""

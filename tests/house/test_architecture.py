@@ -225,16 +225,16 @@ IN_TIME = {
     "transformer/training/test_kills.py": "and servers",
     "transformer/checking/test_bench.py": "code that is slow enough to meet another thread's",
     "dashboard/app_pages/text/test_writing.py": "a text that takes its time",
-    "dashboard/app_pages/how_it_began/test_corners.py": "a replay that begins now",
+    "dashboard/app_pages/learn/test_corners.py": "a replay that begins now",
     "dashboard/server/rooms/test_redis.py": "a look at a lease, again and again",
     "dashboard/server/test_descriptors.py": "a look at descriptors, again and again",
     "dashboard/server/test_news.py": "a look at looks, again and again",
     "house/test_deploy.py": "a buffer holds a step of a room for longer than anything else does",
     "house/test_processes.py": "a pause is at least so long",
     "browser/lectures/test_lectures.py": "keys that come as fast as hands are, or a little slower",
-    "browser/look_inside/test_steps.py": "keys that come faster than a page is drawn",
-    "browser/train_it/test_live_training.py": "and here",
-    "browser/train_it/test_news.py": "a page is left alone while nothing is new",
+    "browser/house/test_steps.py": "keys that come faster than a page is drawn",
+    "browser/training/test_live_training.py": "and here",
+    "browser/training/test_news.py": "a page is left alone while nothing is new",
 }
 
 

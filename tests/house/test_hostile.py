@@ -24,7 +24,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from dashboard.app_pages.train_it.runs.comparison import Course
+from dashboard.app_pages.training.runs.comparison import Course
 from dashboard.parts.prose import plain
 from dashboard.view.link import FIELDS, from_query
 from dashboard.view.pages import PAGES
@@ -422,7 +422,7 @@ def test_a_link_to_a_file_is_followed(good: Run, copy: Run, tmp_path: Path):
 
 
 READS_OWN_FILES = {
-    "dashboard": "frame/style app_pages/learn_by_doing/check/examples",
+    "dashboard": "frame/style app_pages/learn/check/examples",
     "dashboard/components": "registration documents/pages documents/bundle",
     "dashboard/server": "streamlit_private plotly_js roles private_names",
     "transformer": "capturing/folders experiments/populations/cluster text/download",

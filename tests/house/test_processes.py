@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.app_pages.learn_by_doing.check import running
+from dashboard.app_pages.learn.check import running
 from dashboard.lectures import hand_out
 from dashboard.models.background import Measuring
 from tests.kit.checkout import ROOT

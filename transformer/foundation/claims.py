@@ -44,7 +44,7 @@ def claim(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def name_of(function: Callable[..., object]) -> str:
-    """What a claim is called: its file and its name in it, as "app_pages/look_inside/heads/words.headline".
+    """What a claim is called: its file and its name in it, as "app_pages/attention/heads/words.headline".
 
     The file and not the module: Streamlit runs the script of a page under the name `__main__`.
     """

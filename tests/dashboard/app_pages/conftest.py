@@ -1,11 +1,22 @@
-"""What the tests of several pages share."""
+"""What the tests of several pages share: what claims are made, and a model of one's own."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.kit.models import untrained
+from transformer import checkpoints
+from transformer.config import RunConfig, TaskConfig
 from transformer.foundation import claims as marked
 from transformer.foundation.claims import Claim
+from transformer.model import Transformer
+from transformer.training.runs import Run
+
+Made = Callable[..., tuple[Transformer, RunConfig]]
 
 
 @pytest.fixture
@@ -15,3 +26,15 @@ def heard() -> Iterator[list[Claim]]:
     marked.listeners.append(found.append)
     yield found
     marked.listeners.remove(found.append)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Makes an untrained model of a task, called "one" unless it is said otherwise; the shipped ones are gone."""
+    monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
+
+    def made(task: dict[str, Any], name: str = "one", **model: Any) -> tuple[Transformer, RunConfig]:
+        untrained(tmp_path / name, TaskConfig(**task), **model)
+        return checkpoints.load(Run(tmp_path / name).snapshot())
+
+    return made

@@ -81,7 +81,7 @@ ABOUT = sorted(PAGES.keys() - OTHERS)
 PLAIN = {"lectures", "exercises"}
 """Pages whose titles are names of what they are for, and state nothing of a model."""
 ANY_MODEL = {"imported", "stream", "ablation"}
-"""Pages about a model that is not ours: any_model/test_every_claim_of_any_model.py judges them."""
+"""Pages about a model that is not ours: your_model/test_every_claim_of_your_model.py judges them."""
 NO_MODEL = {"populations", "mistakes", "check"}
 """Pages about many trainings, wrong code or a reader's own: tests of their own judge what their titles claim."""
 VIEWS: dict[str, list[dict[str, str]]] = {

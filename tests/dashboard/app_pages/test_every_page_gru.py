@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.train_it.runs.races import races
+from dashboard.app_pages.training.runs.races import races
 from dashboard.parts.heads import alignment_sentence
 from tests.kit.pages import PAGES, array, figures, large_head, link, open_page, staged, trace
 from tests.kit.recurrent_by_hand import SEP, configured, logits_by_hand, numbers, said_by_hand, states_by_hand

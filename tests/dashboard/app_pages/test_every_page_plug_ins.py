@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.app_pages.look_inside.block import sections
+from dashboard.app_pages.whole_model.block import sections
 from dashboard.frame.glossary import TERMS
 from dashboard.view.pages import PAGES
 from tests.kit import strangers

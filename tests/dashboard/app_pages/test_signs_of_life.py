@@ -11,8 +11,8 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext, get_script_run_ctx
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
-from dashboard.app_pages.look_inside.block import sections
+from dashboard.app_pages.learn.corners.settings import CornersSettings
+from dashboard.app_pages.whole_model.block import sections
 from dashboard.models.budget import OPERATIONS, passes
 from dashboard.view.link import FIELDS, View
 from dashboard.view.pages import PAGES
@@ -57,7 +57,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
     """What is trained behind a page takes a few steps: how many there are is nothing to the page's own thread."""
     for steps in ("training.quick.MOST_STEPS", "mistakes._base.STEPS"):
         monkeypatch.setattr(f"transformer.{steps}", FEW)
-    for steps in ("models.no_positions.STEPS", "app_pages.train_it.lengths.race.RACE_STEPS"):
+    for steps in ("models.no_positions.STEPS", "app_pages.positions.lengths.race.RACE_STEPS"):
         monkeypatch.setattr(f"dashboard.{steps}", FEW)
     whole = CornersSettings.corner_config
     monkeypatch.setattr(CornersSettings, "corner_config", lambda mine: replace(whole(mine), steps=FEW))

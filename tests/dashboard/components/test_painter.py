@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dashboard.app_pages.change_it.masks import kept_masks
-from dashboard.app_pages.change_it.masks.answers import change_sentence
-from dashboard.app_pages.change_it.masks.canvas import as_mask
-from dashboard.app_pages.change_it.masks.figures.probabilities import probability_dumbbells
-from dashboard.app_pages.change_it.masks.kept_masks import BookError
+from dashboard.app_pages.attention.masks import kept_masks
+from dashboard.app_pages.attention.masks.answers import change_sentence
+from dashboard.app_pages.attention.masks.canvas import as_mask
+from dashboard.app_pages.attention.masks.figures.probabilities import probability_dumbbells
+from dashboard.app_pages.attention.masks.kept_masks import BookError
 from dashboard.components.painter import Painter, Squares, Stroke
 from dashboard.components.payload import unpack
 from dashboard.theme import DARK, LIGHT

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.app_pages.look_inside.inside.anatomy import Anatomy
-from dashboard.app_pages.look_inside.inside.tables import step_table
+from dashboard.app_pages.attention.inside.anatomy import Anatomy
+from dashboard.app_pages.attention.inside.tables import step_table
 from dashboard.components.payload import unpack
 from dashboard.components.sheet import Axis, Series, pack_sheet
 from dashboard.figures.html.tokens import Token

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard import theme
-from dashboard.app_pages.look_inside.positions.figures.alibi import bias_heatmap, fading_lines, slope_bars
-from dashboard.app_pages.look_inside.positions.figures.norms import Strip, norm_strips
-from dashboard.app_pages.look_inside.positions.figures.rotation import Clock, shift_heatmap, turning_circles
+from dashboard.app_pages.positions.positions.figures.alibi import bias_heatmap, fading_lines, slope_bars
+from dashboard.app_pages.positions.positions.figures.norms import Strip, norm_strips
+from dashboard.app_pages.positions.positions.figures.rotation import Clock, shift_heatmap, turning_circles
 from dashboard.figures.encodings import distance_profile, encoding_heatmap, encoding_waves
 from tests.kit.figures import decoded, frozen, nothing_but_numbers, sent
 

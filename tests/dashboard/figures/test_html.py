@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from dashboard.app_pages.look_inside.inside.figures import circuit_heatmap
+from dashboard.app_pages.attention.inside.figures import circuit_heatmap
 from dashboard.figures.html.number_table import AXES, Block, Label, axis_colour, number_table, shaded
 from dashboard.figures.html.step_strip import Shape, Thumb, code_excerpt, shape_line, step_strip
 from dashboard.figures.kit.notation import lowered, lowered_html

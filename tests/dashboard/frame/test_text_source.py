@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.train_it.runs import comparison, races
+from dashboard.app_pages.training.runs import comparison, races
 from dashboard.components.film import pack_reel
 from dashboard.components.payload import unpack
 from dashboard.figures.loss import loss_curve

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from dashboard.app_pages.how_it_began.corners.settings import CornersSettings
+from dashboard.app_pages.learn.corners.settings import CornersSettings
 from dashboard.lectures.values import ViewValues
 from dashboard.models.walks import by_hand
 from dashboard.view.link import View

@@ -14,9 +14,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.change_it.information.blocks import Grain, factor_of
-from dashboard.app_pages.change_it.information.figures import Moved, moved_strip
-from dashboard.app_pages.change_it.information.influence import words_to_try
+from dashboard.app_pages.whole_model.information.blocks import Grain, factor_of
+from dashboard.app_pages.whole_model.information.figures import Moved, moved_strip
+from dashboard.app_pages.whole_model.information.influence import words_to_try
 from tests.kit import texts
 from tests.kit.models import untrained as unpolished
 from tests.kit.pages import array, figures, link, open_page, trace

@@ -12,8 +12,8 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.train_it.accuracy.text import token_table
-from dashboard.app_pages.train_it.film.text import kept_habits, worse_than_even
+from dashboard.app_pages.training.accuracy.text import token_table
+from dashboard.app_pages.training.film.text import kept_habits, worse_than_even
 from dashboard.components.payload import unpack
 from dashboard.parts.text import counted_tokens
 from tests.kit.pages import array, figures, link, open_page, trace

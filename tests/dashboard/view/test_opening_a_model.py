@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.change_it.masks.retraining import SEEDS
+from dashboard.app_pages.attention.masks.retraining import SEEDS
 from dashboard.frame import live_pictures
 from dashboard.view import session
 from dashboard.view.link import FIELDS, OF_MODEL, View, limits

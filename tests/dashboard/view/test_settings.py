@@ -246,7 +246,7 @@ class OverviewSettings:
     {name}: int = number_field(4, 1, 32)
 """
 )
-NEWS, CORNERS = "overview.settings.OverviewSettings", "how_it_began.corners.settings.CornersSettings"
+NEWS, CORNERS = "overview.settings.OverviewSettings", "learn.corners.settings.CornersSettings"
 SETTINGS_OF_A_PAGE = {
     "new": (NEW.format(name="brand_new"), ["7 []"]),
     "another page's": (NEW.format(name="corner_width"), ["“corner_width” is declared twice", NEWS, CORNERS]),

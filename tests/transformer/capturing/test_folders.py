@@ -437,7 +437,7 @@ def test_a_checkpoint_of_nanogpt_says_how_it_is_brought_in(tmp_path: Path, monke
             look(located(typed))
     with pytest.raises(FolderError) as refused:
         look(located("ckpt.pt"))
-    guide = ROOT / "docs" / "guide" / "any-model.md"
+    guide = ROOT / "docs" / "guide" / "your-model.md"
     assert refused.value.code.partition("\n")[2] in guide.read_text(encoding="utf-8")
     (tmp_path / "model.py").write_text(NANO)
     (tmp_path / "my_model.py").write_text(refused.value.code)

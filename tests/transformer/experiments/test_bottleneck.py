@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from dashboard.app_pages.how_it_began.bottleneck import measurement
+from dashboard.app_pages.learn.bottleneck import measurement
 from tests.kit.experiments.bottleneck import SHAPES, SMALL, found_of, made, own_words, small
 from transformer import checkpoints
 from transformer.__main__ import main

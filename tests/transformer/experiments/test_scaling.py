@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from dashboard.app_pages.learn_by_doing.mistakes import scaling as page
+from dashboard.app_pages.learn.mistakes import scaling as page
 from transformer.config import ModelConfig, RunConfig
 from transformer.experiments.scaling import Scaling, ScalingError, Trial
 from transformer.experiments.scaling_measure import FRESH, carry_out, plan

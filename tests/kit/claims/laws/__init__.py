@@ -1,1 +1,1 @@
-"""The laws, a file for each menu of pages, and one for the words that several pages use."""
+"""The laws: a file for the overview and each menu, for shipped measurements, and for what several pages say."""

@@ -33,7 +33,7 @@ def leads(name: str, share: str, length: int) -> None:
 
 
 @law(
-    "app_pages/train_it/lengths/measurement.headline",
+    "app_pages/positions/lengths/measurement.headline",
     r"After (?P<steps>[\d,]+) steps up to length (?P<trained>\d+), (?P<name>.+) reverses (?P<own>[\d.]+) of it, "
     r"(?P<share>[\d.]+) of length (?P<near>\d+)(?:; (?:no encoding (?P<none>\d+)|(?P<other>.+) (?P<far_share>[\d.]+) "
     r"of length (?P<far>\d+)))?\.",
@@ -54,7 +54,7 @@ def reverses(
 
 
 @law(
-    "app_pages/how_it_began/bottleneck/measurement.headline",
+    "app_pages/learn/bottleneck/measurement.headline",
     r"(?P<asked>One vector forgets|One vector or attention)[.?] Right at length (?P<length>\d+): GRU (?P<gru>[\d.]+), "
     r"with attention (?P<attention>[\d.]+), transformer (?P<transformer>[\d.]+)\.",
 )

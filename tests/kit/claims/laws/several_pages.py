@@ -54,7 +54,7 @@ def looks(
     is_where(world, seeing, of, part)
 
 
-LOOKS = "app_pages/look_inside/heads/words.headline", "parts/claims.looks"
+LOOKS = "app_pages/attention/heads/words.headline", "parts/claims.looks"
 for name in LOOKS:
 
     @law(name, rf"{FOREMOST} looks? most at the answer: {SHARE} of (?:its|their) attention is there{WHERE}\.")

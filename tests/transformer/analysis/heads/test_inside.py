@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dashboard.app_pages.look_inside.inside.anatomy import MOST_KEYS, Anatomy
-from dashboard.app_pages.look_inside.inside.steps import STAGES, headline, sentence
-from dashboard.app_pages.look_inside.inside.tables import step_table
+from dashboard.app_pages.attention.inside.anatomy import MOST_KEYS, Anatomy
+from dashboard.app_pages.attention.inside.steps import STAGES, headline, sentence
+from dashboard.app_pages.attention.inside.tables import step_table
 from tests.kit.heads_by_hand import (
     CROSS,
     MODELS,

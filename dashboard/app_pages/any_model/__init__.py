@@ -1,1 +1,0 @@
-"""Any model: bring in a model that is not ours, and look into its attention."""

@@ -1,1 +1,0 @@
-"""The menu "How it began": from the bottleneck of recurrent networks to attention."""

@@ -1,1 +1,0 @@
-"""The menu "Learn by doing": mistakes to recognise, and one's own code to check."""

@@ -1,1 +1,0 @@
-"""The menu "Look inside": heads, layers and positions of the chosen model."""

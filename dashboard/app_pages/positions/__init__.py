@@ -1,0 +1,1 @@
+"""The menu "Positions": how a model is told the order of its tokens, and what that is worth."""

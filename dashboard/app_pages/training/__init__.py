@@ -1,0 +1,1 @@
+"""The menu "Training": the film of a training, accuracy, runs and populations."""
