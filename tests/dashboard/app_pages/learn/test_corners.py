@@ -35,7 +35,6 @@ from dashboard.models import menu
 from dashboard.models.walks import corners as corners_lesson
 from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
-from tests.kit.corners_by_hand import by_hand, on_fresh_walks
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
 from tests.kit.waiting import PATIENCE, Clock, wait_for
@@ -99,7 +98,7 @@ CASES = pytest.mark.parametrize(
 @CASES
 def test_the_walk_in_view_is_what_the_weights_say(case: Case) -> None:
     app, count = case.app, case.count
-    said, alpha, cells = by_hand(case.model, case.given)
+    said, alpha, cells = corners_by_hand(case.model, case.given)
     off = [math.dist(one, other) for one, other in zip(said, case.true, strict=True)]
     for name, points in (("given", case.given), ("true next", case.true), ("predicted", [case.given[-1], *said])):
         drawn, atol = trace(app, "corners-plane", name), 1e-4 if name == "predicted" else 0
@@ -151,7 +150,7 @@ def rows_of(app: AppTest, heading: str) -> list[list[str]]:
 @CASES
 def test_the_roll_out_is_worked_out_by_hand(case: Case) -> None:
     count, width, without = case.count, case.settings.d_model, case.settings.attention == "none"
-    said, _, cells = by_hand(case.model, case.given)
+    said, _, cells = corners_by_hand(case.model, case.given)
     encoded = [f"encoder at {i + 1}" for i in range(count)]
     place, name = (1, "e2") if without else (count, "d1")
     apps = {0: case.app, place: open_page("corners", **case.query, corner_roll=name)}
@@ -375,8 +374,8 @@ def test_what_is_fed_and_what_comes_of_it_is_worked_out_by_hand() -> None:
     forced = {"attention": "dot", "most": 4, "noise": 0.0, "seed": 2, "teacher_forcing": 1.0}
     case = Case((2, -1, 3), STEPS, DOT | {"corner_part": "forcing"}, **forced)
     app, true, count = case.app, case.true, case.count
-    own, _, _ = by_hand(case.model, case.given)
-    helped, _, _ = by_hand(case.model, case.given, true[0])
+    own, _, _ = corners_by_hand(case.model, case.given)
+    helped, _, _ = corners_by_hand(case.model, case.given, true[0])
 
     def written_as(points: list[np.ndarray]) -> list[str]:
         return ["({})".format(", ".join(f"{value:.2f}".replace("-", "−") for value in point)) for point in points]

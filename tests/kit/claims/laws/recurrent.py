@@ -21,8 +21,7 @@ from dashboard.models.walks import corners
 from dashboard.models.walks.by_hand import START, TRAINED, TURNS, walker
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import World
-from tests.kit.corners_by_hand import on_fresh_walks
-from tests.kit.recurrent_by_hand import gru_step, mapped
+from tests.kit.recurrent_by_hand import gru_step, mapped, on_fresh_walks
 from transformer.analysis.batches import SURVEY_STREAM
 from transformer.corners import CornerConfig
 from transformer.experiments.teacher_forcing import Forcing
