@@ -37,6 +37,7 @@ from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
+from tests.kit.recurrent_by_hand import corners_by_hand, on_fresh_walks
 from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk
