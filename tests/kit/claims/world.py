@@ -184,7 +184,7 @@ class World:
                     (memory[0], (memory[1] != self.task.padding)[:, None, None, :]) if cross else (read, visible)
                 )
                 out = self._attend(f"{block}.{part}", read, asked, sight, cross, seen, without)
-                x = self._patched(f"{block}.{after}", self._norm(f"{block}.{around}.after", keep * x + out, seen))
+                x = self._put_in(f"{block}.{after}", self._norm(f"{block}.{around}.after", keep * x + out, seen))
                 seen.stages[f"{block}.{after}"] = x
             if sizes.d_ff:
                 read = self._norm(f"{block}.around_feed_forward.before", x, seen)
@@ -193,11 +193,11 @@ class World:
                 seen.hidden[f"{block}.feed_forward"] = hidden
                 fed = hidden @ w[f"{down}.weight"].T + w[f"{down}.bias"]
                 x = self._norm(f"{block}.around_feed_forward.after", keep * x + fed, seen)
-                x = self._patched(f"{block}.resid_post", x)
+                x = self._put_in(f"{block}.resid_post", x)
                 seen.stages[f"{block}.resid_post"] = x
         return x
 
-    def _patched(self, site: str, x: Array) -> Array:
+    def _put_in(self, site: str, x: Array) -> Array:
         """What stands at a site, of which some positions may come from another pass."""
         if self.__dict__["_patch"] is None or self.__dict__["_patch"][0] != site:
             return x
@@ -232,7 +232,7 @@ class World:
         for head in without:
             if head.site == site:
                 z[:, head.index] = 0.0
-        seen.z[site] = z = self._patched(f"{site}.z", z)
+        seen.z[site] = z = self._put_in(f"{site}.z", z)
         rows = w[f"{site}.out.weight"].reshape(-1, self.sizes.n_heads, width)
         if len(z) == 1:
             seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)

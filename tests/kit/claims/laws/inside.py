@@ -1465,7 +1465,7 @@ FURTHEST = "parts/yardstick.ByAccuracy.furthest"
 KINDS = r"Positions (?P<how>shifted|cyclically shifted) by −3 to \+3, shuffled, removed: "
 
 
-def displaced(world: World, how: str) -> dict[str, float]:
+def displacements(world: World, how: str) -> dict[str, float]:
     """Accuracy on what can be known under each change of the positions that this model allows."""
     known, batch = world.known(), world.drawn(1024)
     tokens, source = (None if each is None else torch.from_numpy(each) for each in (batch.tokens, batch.source))
@@ -1484,12 +1484,12 @@ def displaced(world: World, how: str) -> dict[str, float]:
 @law(FURTHEST, rf"{KINDS}accuracy falls with none of them\.")
 def falls_with_none(world: World, how: str) -> None:
     before = world.right(1024)[:, world.known()].mean()
-    assert min(displaced(world, how).values()) > before - 0.005 - 2e-3
+    assert min(displacements(world, how).values()) > before - 0.005 - 2e-3
 
 
 @law(FURTHEST, rf"{KINDS}accuracy falls lowest with (?P<what>.+), to (?P<mean>[\d.]+)\.")
 def falls_lowest(world: World, how: str, what: str, mean: Shown) -> None:
-    found = displaced(world, how)
+    found = displacements(world, how)
     assert mean == found[what]
     assert all(found[what] < each for name, each in found.items() if name != what)
     assert found[what] < world.right(1024)[:, world.known()].mean()
@@ -1505,7 +1505,7 @@ def fall_about_as_low(
     world: World, how: str, mean: Shown, many: str | None = None, of: str | None = None, two: str | None = None
 ) -> None:
     """As many as are said are no more above the lowest than two intervals of 1,024 sequences are wide."""
-    found = displaced(world, how)
+    found = displacements(world, how)
     level = {name for name, each in found.items() if each < mean.value + 2 * 0.032}
     assert mean == min(found.values())
     assert of is None or int(of) == len(found)

@@ -113,7 +113,7 @@ def needs_steps(world: World, recurrent: str, tokens: str, attention: str) -> No
     assert (int(tokens), int(recurrent), int(attention)) == (length, *taken)
 
 
-def tried(world: World) -> list[np.ndarray]:
+def matrices(world: World) -> list[np.ndarray]:
     """Queries, keys and values of the shapes that the link names."""
     named = [("n_queries", "d_query"), ("n_keys", "d_key"), ("n_values", "d_value")]
     return [np.ones((number(world, rows), number(world, columns))) for rows, columns in named]
@@ -125,7 +125,7 @@ def tried(world: World) -> list[np.ndarray]:
     r"(?P<columns>\d+), an output of (?P<out>\d+) × (?P<wide>\d+)\.",
 )
 def has_shapes(world: World, queries: str, meet: str, keys: str, s: str, **shown: str) -> None:
-    query, key, value = tried(world)
+    query, key, value = matrices(world)
     pattern = query @ key.T
     sizes = (*pattern.shape, *(pattern @ value).shape)
     assert sizes == tuple(int(shown[name]) for name in ("rows", "columns", "out", "wide"))
@@ -138,7 +138,7 @@ def has_shapes(world: World, queries: str, meet: str, keys: str, s: str, **shown
     r"Queries of width (?P<one>\d+) do not fit keys of width (?P<other>\d+): Q and K must have the same width\.",
 )
 def queries_do_not_fit(world: World, one: str, other: str) -> None:
-    query, key, _ = tried(world)
+    query, key, _ = matrices(world)
     assert (int(one), int(other)) == (query.shape[1], key.shape[1])
     with pytest.raises(ValueError, match="mismatch"):
         query @ key.T
@@ -149,7 +149,7 @@ def queries_do_not_fit(world: World, one: str, other: str) -> None:
     r"(?P<one>\d+) keys? do(?:es)? not fit (?P<other>\d+) values?: there must be as many values as keys\.",
 )
 def values_do_not_fit(world: World, one: str, other: str) -> None:
-    query, key, value = tried(world)
+    query, key, value = matrices(world)
     assert (int(one), int(other)) == (len(key), len(value))
     with pytest.raises(ValueError, match="mismatch"):
         (query @ key.T) @ value
@@ -157,7 +157,7 @@ def values_do_not_fit(world: World, one: str, other: str) -> None:
 
 @law(f"{QUESTIONS}shapes.misfit_sentence", None)
 def all_fit(world: World) -> None:
-    query, key, value = tried(world)
+    query, key, value = matrices(world)
     assert ((query @ key.T) @ value).size
 
 
