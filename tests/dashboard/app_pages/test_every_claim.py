@@ -108,8 +108,15 @@ OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
         {"prompt": "The king", "written": "24"},
         {"prompt": "The king", "written": "6", "temperature": "0.0"},
         {"prompt": "The king", "written": "1", "writing_seed": "3"},
+        {"prompt": "The king", "written": "12", "word": "10", "head": "decoder.2.self_attention.1"},
+        {"prompt": "The king", "written": "1", "word": "3"},
     ],
-    "reading": [{}, {"read_work": "2", "read_place": "300"}, {"run": "reverse"}],
+    "reading": [
+        {},
+        {"read_work": "2", "read_place": "300", "read_word": "3", "repeated": "passages"},
+        {"read_what": "input", "input": "rain"},
+        {"run": "reverse"},
+    ],
     "context": [
         {},
         {"walk_given": "6", "walk_turn": "anticlockwise", "scores": "dot", "turned": "90"},
@@ -293,8 +300,9 @@ def test_what_every_other_page_says_is_true_and_its_title_is_a_claim(
         assert titles
         assert titles <= {each.sentence for each in heard}
         assert not app.warning, [shown(each.value) for each in app.warning]
+        world = World(run, step, config, model.double(), page, tuple(view.items()))
         for each in dict.fromkeys(each for each in heard if each.name.startswith(folder)):
-            claims.judge(World(run, step, config, model.double(), page, tuple(view.items())), each)
+            claims.judge(world, each)
     never = never_said([folder])
     assert not never, f"no view of the page says these:\n{chr(10).join(never)}"
 
