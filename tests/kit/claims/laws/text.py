@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from dashboard.models.passages import held_out
 from tests.kit.claims import Shown, law
-from tests.kit.claims.world import Pass, World
+from tests.kit.claims.world import Head, Pass, World
 from transformer import masks
 from transformer.tasks import Batch
 
@@ -606,3 +607,377 @@ def looks_away(world: dict[str, float], who: str, far: Shown) -> None:
     """A test of the words says it: the shipped models have several heads, and they look near and far."""
     assert {f"{value:.1f}" for value in world.values()} == {str(far)}
     assert who == (f"Head {next(iter(world))} looks" if len(world) == 1 else f"All {len(world)} heads look")
+
+
+# --- a text on pages that speak of every model
+
+
+@dataclass(frozen=True)
+class Told:
+    """A passage: its tokens, what is guessed in place of each, and what each costs."""
+
+    tokens: tuple[str, ...]
+    guesses: tuple[str, ...]
+    nats: np.ndarray
+
+
+def told_by_hand(world: World) -> tuple[Told, Told | None]:
+    """The page's passage as the model reads it, and as it does after the change that the link names."""
+    batch, view = world.task.encode(world.question[None]), dict(world.view)
+    passes = [world.through(batch)]
+    if "mask" in view:
+        passes.append(world.through(batch, sees=masks.parse(view["mask"]).matrix(len(world.question))))
+    if "edits" in view:
+        _, site, index = re.fullmatch(r"(zero):(.+)\.(\d+)", view["edits"]).groups()  # type: ignore[union-attr]
+        passes.append(world.through(batch, (Head(site, int(index)),)))
+    names = world.task.vocabulary
+    found = []
+    for seen in passes:
+        likely = shares_of(seen.logits[0])
+        own = likely[np.arange(len(likely)), batch.targets[0]]
+        found.append(
+            Told(
+                tuple(names[token] for token in batch.targets[0]),
+                tuple(names[token] for token in likely.argmax(axis=1)),
+                -np.log(own),
+            )
+        )
+    return found[0], found[1] if len(found) > 1 else None
+
+
+def are_counted(which: list[bool], tokens: tuple[str, ...], said: str) -> None:
+    """Asserts that words and the rest are counted apart, and so many of each are `which`."""
+    kinds = [bool(re.search(r"[^\W_]", token)) for token in tokens]
+    found = {}
+    for part in said.split(", and "):
+        hits, of, what = re.fullmatch(r"(\d+) of (\d+) (.+)", part).groups()  # type: ignore[union-attr]
+        word = what.startswith(("word", "letter"))
+        assert (what[-1] == "s") == (int(of) != 1)
+        found[word] = int(hits), int(of)
+    assert found == {
+        kind: (sum(hit for hit, each in zip(which, kinds, strict=True) if each == kind), kinds.count(kind))
+        for kind in set(kinds)
+    }
+
+
+def stands_out(said: str | None, tokens: tuple[str, ...], change: np.ndarray, *, signs: bool) -> None:
+    """Asserts that those tokens are named, or counted, whose number is the greatest as it is shown, up or down."""
+    size = np.abs(change)
+    shown = [f"{each:.1f}" for each in size]
+    most = f"{size.max():.1f}"
+    level = [place for place, each in enumerate(shown) if each == most]
+    if not said:
+        assert len(level) == len(tokens)
+        assert not signs or most != "0.0"
+        return
+    if said.startswith("The cost of no token"):
+        assert signs
+        assert size.max() < 0.05 + 1e-9
+        return
+    form = re.fullmatch(
+        r"(?:(?P<names>‘.+)|(?P<many>\d+) tokens) (?:surprises?|changes?) most, (?:with|by) (?P<sign>[+−]?)"
+        r"(?P<most>[\d.]+) nats(?P<each> each)?\.",
+        said,
+    )
+    assert form is not None
+    assert abs(float(form["most"]) - size.max()) <= 0.05 + 1e-3
+    assert (form["each"] is not None) == (len(level) > 1)
+    if form["names"]:
+        named = re.findall(r"‘(.*?)’ at (\d+)(?:, | and |$)", form["names"])
+        assert [(token, int(place) - 1) for token, place in named] == [(tokens[place], place) for place in level]
+    else:
+        assert int(form["many"]) == len(level) > 3
+    assert (form["sign"] == "") == (not signs or len(level) > 1)
+    assert form["sign"] == "" or (form["sign"] == "+") == (change[level[0]] > 0)
+
+
+PASSAGE = "parts/text.passage_sentence"
+Both = tuple[Told, "Told | None"]
+
+
+@law(PASSAGE, r"It guesses (?P<counts>.+?), at (?P<nats>[\d.]+) nats a token\.(?: (?P<most>.+))?")
+def passage_is_guessed(world: World | Both, counts: str, nats: Shown, most: str | None) -> None:
+    first, last = told_by_hand(world) if isinstance(world, World) else world
+    assert last is None
+    are_counted([one == other for one, other in zip(first.tokens, first.guesses, strict=True)], first.tokens, counts)
+    assert nats == first.nats.mean()
+    stands_out(most, first.tokens, first.nats, signs=False)
+
+
+@law(
+    PASSAGE,
+    r"The guess changes for (?P<counts>.+?)\. A token costs (?P<before>[\d.]+) nats before and (?P<after>[\d.]+) "
+    r"after\.(?: (?P<most>.+))?",
+)
+def passage_changes(world: World | Both, counts: str, before: Shown, after: Shown, most: str | None) -> None:
+    first, last = told_by_hand(world) if isinstance(world, World) else world
+    assert last is not None
+    are_counted([one != other for one, other in zip(first.guesses, last.guesses, strict=True)], first.tokens, counts)
+    assert before == first.nats.mean()
+    assert after == last.nats.mean()
+    stands_out(most, first.tokens, last.nats - first.nats, signs=True)
+
+
+ACCURACY = "app_pages/training/accuracy/text."
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of a text as the page of accuracy reads them: tokens, guesses and nats, [window, place]."""
+
+    targets: np.ndarray
+    guesses: np.ndarray
+    nats: np.ndarray
+
+    @property
+    def right(self) -> np.ndarray:
+        return self.targets == self.guesses
+
+
+def windows_by_hand(world: World, most: int) -> Windows:
+    """The windows that are drawn, so many at most."""
+    drawn = np.array(
+        world.task.draw(np.random.default_rng([world.config.training.seed + 1, 1]), most, length_of(world))
+    )
+    batch = world.task.encode([*drawn])
+    likely = shares_of(world.through(batch).logits)
+    own = np.take_along_axis(likely, batch.targets[..., None], axis=-1)[..., 0]
+    return Windows(batch.targets, likely.argmax(axis=-1), -np.log(own))
+
+
+def length_of(world: World) -> int:
+    return int(dict(world.view).get("measured_length", world.task.length))
+
+
+def few_windows(world: World) -> Windows:
+    """What the page's first part reads: some 8,192 tokens."""
+    return windows_by_hand(world, max(1, 2**13 // length_of(world)))
+
+
+def many_windows(world: World) -> Windows:
+    """What the closer looks read: as many as the page can afford."""
+    n = length_of(world)
+    asked = int(dict(world.view).get("sequences", 4096))
+    return windows_by_hand(world, max(8, min(asked, 2**24 // n**2, 2**25 // (n * len(world.task.vocabulary)))))
+
+
+@law(
+    f"{ACCURACY}headline",
+    r"It guesses (?P<share>[\d.]+) of (?P<tokens>[\d,]+) tokens right\. Its perplexity is (?P<perplexity>[\d.,]+): it "
+    r"is as unsure as a fair choice among (?P<again>[\d.,]+) tokens\.",
+)
+def guesses_so_many(world: World, share: Shown, tokens: Shown, perplexity: Shown, again: Shown) -> None:
+    found = few_windows(world)
+    assert share == found.right.mean()
+    assert tokens.value == found.targets.size
+    assert str(perplexity) == str(again)
+    assert perplexity == np.exp(found.nats.mean())
+
+
+def last_places(world: World, start: str | None) -> slice:
+    """The last stretch of a window, of which the sentence says where it begins."""
+    return slice(int(start or 1) - 1, None)
+
+
+@law(f"{ACCURACY}worth", r"(?P<nats>[\d.]+) nats a token\.")
+def costs_without_context(world: World, nats: Shown) -> None:
+    assert length_of(world) == 1
+    assert nats == few_windows(world).nats.mean()
+
+
+@law(
+    f"{ACCURACY}worth",
+    r"At place 1 of the window a token costs (?P<first>[\d.]+) nats, at (?P<start>\d+)(?:–(?P<end>\d+))? "
+    r"(?P<last>[\d.]+)\.(?P<same> These windows show no difference\.)?(?: The tokens before it (?P<way>save|add) "
+    r"(?P<far>[\d.]+) nats\.)?",
+)
+def context_is_worth(
+    world: World, first: Shown, start: str, end: str | None, last: Shown, same: str | None, way: str | None,
+    far: Shown | None,
+) -> None:  # fmt: skip
+    found = few_windows(world)
+    one, other = found.nats[:, 0], found.nats[:, last_places(world, start)].mean(axis=1)
+    assert int(end or start) == length_of(world)
+    assert first == one.mean()
+    assert last == other.mean()
+    if len(one) == 1:
+        assert same is way is None
+        return
+    room = sum(1.959964 * each.std(ddof=1) / len(each) ** 0.5 for each in (one, other))
+    assert (same is not None) == (abs(one.mean() - other.mean()) <= room + 1e-6) == (way is None)
+    assert far is None or far == abs(one.mean() - other.mean())
+    assert way is None or (way == "save") == (other.mean() < one.mean())
+
+
+@law(f"{ACCURACY}guessed_sentence", r"(?P<share>[\d.]+) of the tokens are guessed right\.")
+def are_guessed(world: World, share: Shown) -> None:
+    assert length_of(world) == 1
+    assert share == few_windows(world).right.mean()
+
+
+@law(
+    f"{ACCURACY}guessed_sentence",
+    r"At place 1 of the window (?P<first>[\d.]+) of the tokens are guessed right, at (?P<start>\d+)(?:–(?P<end>\d+))? "
+    r"(?P<last>[\d.]+)\.",
+)
+def are_guessed_at(world: World, first: Shown, start: str, end: str | None, last: Shown) -> None:
+    right = few_windows(world).right
+    assert int(end or start) == length_of(world)
+    assert first == right[:, 0].mean()
+    assert last == right[:, last_places(world, start)].mean()
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """How often each of some tokens occurs and how often it is guessed, the most frequent first."""
+
+    times: dict[str, int]
+    right: dict[str, int]
+
+    @property
+    def often(self) -> dict[str, float]:
+        """The share guessed of the more frequent half."""
+        middle = sorted(self.times.values())
+        least = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
+        return {name: self.right[name] / times for name, times in self.times.items() if times >= least}
+
+
+def guessed_by_hand(world: World | Guessed) -> Guessed:
+    if isinstance(world, Guessed):
+        return world
+    found, names = many_windows(world), world.task.vocabulary
+    times = Counter(found.targets.ravel().tolist())
+    first = sorted(times, key=lambda token: (-times[token], token))[:40]
+    right = Counter(found.targets[found.right].tolist())
+    return Guessed({names[token]: times[token] for token in first}, {names[token]: right[token] for token in first})
+
+
+@law(
+    f"{ACCURACY}token_sentence",
+    r"Among (?P<many>\d+) tokens that occur (?P<least>\d+) times? or more, (?P<high>.+) (?P<verb>is|are) guessed most "
+    r"often \((?P<most>[\d.]+)\) and (?P<low>.+) least often \((?P<share>[\d.]+)\)\.",
+)
+def guessed_most_often(
+    world: World | Guessed, many: str, least: str, high: str, verb: str, most: Shown, low: str, share: Shown
+) -> None:
+    found = guessed_by_hand(world)
+    assert int(many) == len(found.often)
+    assert int(least) == min(found.times[name] for name in found.often)
+    for names, shown, end in ((high, most, max(found.often.values())), (low, share, min(found.often.values()))):
+        level = [name for name, value in found.often.items() if f"{value:.2f}" == f"{end:.2f}"]
+        assert shown == end
+        assert names != high or (verb == "is") == (len(level) == 1)
+        named = re.findall(r"‘(.*?)’(?:, | and |$)", names)
+        assert named == level if named else int(names.split()[0]) == len(level) > 3
+
+
+@law(
+    f"{ACCURACY}token_sentence",
+    r"Among (?P<many>\d+) tokens that occur (?P<least>\d+) times? or more, each is guessed as often "
+    r"\((?P<share>[\d.]+)\)\.",
+    rare=True,
+)
+def guessed_as_often(world: Guessed, many: str, least: str, share: Shown) -> None:
+    assert int(many) == len(world.often) > 1
+    assert int(least) == min(world.times[name] for name in world.often)
+    assert {f"{each:.2f}" for each in world.often.values()} == {str(share)}
+
+
+@law(f"{ACCURACY}token_sentence", r"‘(?P<token>.+)’ is guessed (?P<share>[\d.]+) of the time\.", rare=True)
+def guessed_of_the_time(world: Guessed, token: str, share: Shown) -> None:
+    assert [*world.often] == [token]
+    assert share == world.often[token]
+
+
+@dataclass(frozen=True)
+class Confused:
+    """How often each of some tokens was said where each was right, and how often each was right."""
+
+    wrong: dict[tuple[str, str], int]
+    """By the token that is right and the one that is said."""
+    times: dict[str, int]
+
+    @property
+    def level(self) -> list[tuple[str, str]]:
+        return [pair for pair, count in self.wrong.items() if count and count == max(self.wrong.values())]
+
+
+def confused_by_hand(world: World | Confused) -> Confused:
+    if isinstance(world, Confused):
+        return world
+    found, names = many_windows(world), world.task.vocabulary
+    times = Counter(found.targets.ravel().tolist())
+    first = sorted(times, key=lambda token: (-times[token], token))[:12]
+    said = Counter(zip(found.targets.ravel().tolist(), found.guesses.ravel().tolist(), strict=True))
+    pairs = [(true, other) for true in first for other in first if true != other]
+    return Confused(
+        {(names[true], names[other]): said[true, other] for true, other in pairs},
+        {names[token]: times[token] for token in first},
+    )
+
+
+@law(
+    f"{ACCURACY}confusion_sentence",
+    r"Among the (?P<many>\d+) commonest tokens it most often says (?P<pairs>‘.+ times?\))\.",
+)
+def says_most_often(world: World | Confused, many: str, pairs: str) -> None:
+    found = confused_by_hand(world)
+    assert int(many) == len(found.times)
+    named = re.findall(r"‘(.*?)’ where ‘(.*?)’ is right \(([\d,]+) of ([\d,]+) times?\)", pairs)
+    assert [(true, said) for said, true, _, _ in named] == found.level
+    assert len(named) <= 3
+    for said, true, count, of in named:
+        assert (Shown(count).value, Shown(of).value) == (found.wrong[true, said], found.times[true])
+
+
+@law(
+    f"{ACCURACY}confusion_sentence",
+    r"Among the (?P<many>\d+) commonest tokens (?P<pairs>\d+) confusions are the most frequent, (?P<count>\d+) times? "
+    r"each\.",
+    rare=True,
+)
+def confuses_as_often(world: Confused, many: str, pairs: str, count: str) -> None:
+    assert int(many) == len(world.times)
+    assert int(pairs) == len(world.level) > 3
+    assert int(count) == max(world.wrong.values())
+
+
+@law(
+    f"{ACCURACY}confusion_sentence",
+    r"It never says one of the (?P<many>\d+) commonest tokens where another of them is right\.",
+    rare=True,
+)
+def never_says(world: Confused, many: str) -> None:
+    assert int(many) == len(world.times) > 1
+    assert not any(world.wrong.values())
+
+
+@law(f"{ACCURACY}confusion_sentence", r"One token alone is asked for, ‘(?P<token>.+)’\.", rare=True)
+def one_is_asked_for(world: Confused, token: str) -> None:
+    assert [*world.times] == [token]
+
+
+@law(
+    f"{ACCURACY}hardest_sentence",
+    r"The hardest of (?P<many>[\d,]+) windows of (?P<length>\d+) tokens? costs (?P<most>[\d.]+) nats a token, the "
+    r"easiest (?P<least>[\d.]+)\. The mean is (?P<mean>[\d.]+)\.",
+)
+def costs_between(world: World, many: Shown, length: str, most: Shown, least: Shown, mean: Shown) -> None:
+    nats = many_windows(world).nats.mean(axis=1)
+    assert (many.value, int(length)) == (len(nats), length_of(world))
+    assert most == nats.max()
+    assert least == nats.min()
+    assert mean == nats.mean()
+
+
+@law(
+    f"{ACCURACY}hardest_sentence",
+    r"(?:The (?P<one>one) window|Each of (?P<many>[\d,]+) windows) of (?P<length>\d+) tokens? costs (?P<nats>[\d.]+) "
+    r"nats a token\.",
+    rare=True,
+)
+def costs_alike(world: np.ndarray, one: str | None, many: Shown | None, length: str, nats: Shown) -> None:
+    """A test of the words says it: of made-up windows, float [window]."""
+    assert {f"{each:.2f}" for each in world} == {str(nats)}
+    assert len(world) == (1 if many is None else many.value)
+    assert (one is not None) == (len(world) == 1)
