@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from builtins import all as every
 from collections import Counter
 from dataclasses import dataclass
 
@@ -364,6 +366,214 @@ def what_it_means(world: World, verdict: str, share: str | None, part: str | Non
 @law(f"{RACES}meaning", r"(?P<said>.*Without positions \d+ layers reach .*)", rare=True)
 def second_layer(world: World, said: str) -> None:
     raise AssertionError("no model of the grid is as long")
+
+
+# --- several runs beside each other: made-up ones, which the tests of the page judge
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of one run of several."""
+
+    phrase: str
+    status: str
+    solved: bool
+    step: int
+    seconds: float
+    share: float | None
+    perplexity: float | None = None
+    task: str = "reverse"
+    reads: bool = False
+    cheats: bool = False
+    to_the_end: bool = False
+    """Is it to take all its steps, whatever it has solved?"""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Several runs, and the clock by which they are compared."""
+
+    ran: tuple[Ran, ...]
+    clock: str
+
+    def needed(self, each: Ran) -> str:
+        return f"at step {each.step}" if self.clock == "steps" else f"after {each.seconds:.2f} s"
+
+    def firsts(self, *, honest: bool) -> tuple[list[Ran], list[Ran]]:
+        """Who solved it, and who of these needed least as the clock is written."""
+        solved = [each for each in self.ran if each.solved and not (honest and each.cheats)]
+        least = min((each.step if self.clock == "steps" else each.seconds for each in solved), default=0)
+        shown = f"at step {least}" if self.clock == "steps" else f"after {least:.2f} s"
+        return solved, [each for each in solved if self.needed(each) == shown]
+
+    @property
+    def live(self) -> bool:
+        return any(each.status in ("queued", "running", "paused", "measuring") for each in self.ran)
+
+    def judge_rest(self, rest: str | None) -> None:
+        """Raises AssertionError where it is not so that so many of them have not ended."""
+        assert (rest is not None) == self.live
+        if rest is None:
+            return
+        still = [each for each in self.ran if each.status in ("queued", "running", "paused")]
+        if rest == "the results are being measured":
+            assert not still
+            return
+        form = re.fullmatch(r"(?:it|(\d+) of (\d+) runs) (?:still train(s?)|(has|have) not ended)", rest)
+        assert form is not None
+        assert (form[1] is None) == (len(self.ran) == 1)
+        assert form[1] is None or (int(form[1]), int(form[2])) == (len(still), len(self.ran))
+        assert (form[4] is None) == ({each.status for each in still} == {"running"})
+        assert (len(still) == 1) == (form[3] == "s" if form[4] is None else form[4] == "has")
+
+    def are_all(self, said: str | None) -> None:
+        assert said is None or said.lower() == ("both" if len(self.ran) == 2 else f"all {len(self.ran)}")
+
+
+def phrases(said: str | None) -> list[str]:
+    return (said or "").replace(" and ", ", ").split(", ") if said else []
+
+
+WHEN = r"at step \d+|after [\d.]+ s"
+REST = r"(?P<rest>the results are being measured|(?:it|\d+ of \d+ runs) (?:still trains?|(?:has|have) not ended))"
+HEADLINE = f"{RACES}headline"
+
+
+@law(HEADLINE, r"Nothing to compare yet\.", rare=True)
+def nothing_to_compare(world: Field) -> None:
+    assert not world.ran
+
+
+@law(HEADLINE, rf"Not solved yet: {REST}\.", rare=True)
+def not_solved_yet(world: Field, rest: str) -> None:
+    assert not world.firsts(honest=True)[0]
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    rf"(?P<begin>Solved|First solved) (?P<who>with .+?) (?P<when>{WHEN}); (?:{REST}|(?P<others>\d+) runs do not|"
+    r"(?P<other>with .+), not in (?P<steps>\d+) steps?)\.",
+    rare=True,
+)
+def some_solve_it(
+    world: Field, begin: str, who: str, when: str, rest: str | None, others: str | None, other: str | None,
+    steps: str | None,
+) -> None:  # fmt: skip
+    solved, first = world.firsts(honest=world.live)
+    assert phrases(who) == [each.phrase for each in first]
+    assert when == world.needed(first[0])
+    assert (begin == "Solved") == (len(first) == len(solved))
+    world.judge_rest(rest)
+    if rest is None:
+        vain = [each for each in world.ran if not each.solved]
+        assert vain
+        assert (
+            (int(others), len(vain) > 1) == (len(vain), True) if others else [other] == [each.phrase for each in vain]
+        )
+        assert steps is None or int(steps) == vain[0].step
+
+
+@law(
+    HEADLINE,
+    rf"(?P<all>Both|All \d+) solve it(?: (?P<level>{WHEN})|\. The first (?P<do>does|do) so (?P<when>{WHEN}), "
+    r"(?P<who>.+))\.",
+    rare=True,
+)
+def all_solve_it(world: Field, all: str, level: str | None, do: str | None, when: str | None, who: str | None) -> None:
+    solved, first = world.firsts(honest=False)
+    world.are_all(all)
+    assert len(solved) == len(world.ran)
+    assert (level or when) == world.needed(first[0])
+    assert (level is not None) == (len(first) == len(solved))
+    assert level is not None or phrases(who) == [each.phrase for each in first]
+    assert do is None or (do == "does") == (len(first) == 1)
+
+
+@law(
+    HEADLINE,
+    rf"(?P<some>\d+) of (?P<of>\d+) runs (?P<has>has|have) solved (?P<tasks>its task|their tasks)(?:; {REST})?\.",
+    rare=True,
+)
+def solve_their_tasks(world: Field, some: str, of: str, has: str, tasks: str, rest: str | None) -> None:
+    solved, _ = world.firsts(honest=world.live)
+    assert len({each.task for each in world.ran}) > 1
+    assert (int(some), int(of)) == (len(solved), len(world.ran))
+    assert (has == "has") == (tasks == "its task") == (len(solved) == 1)
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    r"(?:(?P<none>Neither|None of the (?P<many>\d+)) solves it|Every run took all its steps|(?P<ended>\d+) of "
+    r"(?P<of>\d+) runs took all (?P<its>its|their) steps)(?:: (?:(?P<all>both|all \d+) have|the best "
+    r"(?P<has>has|have)) (?P<share>[\d.]+) of the (?P<part>[\w ]+) right(?:, (?P<who>.+))?)?\.",
+    rare=True,
+)
+def none_solves_it(
+    world: Field, none: str | None, many: str | None, ended: str | None, of: str | None, its: str | None,
+    all: str | None, has: str | None, share: str | None, part: str | None, who: str | None,
+) -> None:  # fmt: skip
+    """No share is written like the best one but those that are named. Nearly all is not all: it gets three digits."""
+    assert not any(each.solved for each in world.ran)
+    assert not world.live
+    assert (none is None) == every(each.to_the_end for each in world.ran)
+    assert none is None or (none == "Neither") == (len(world.ran) == 2)
+    assert many is None or int(many) == len(world.ran)
+    finished = sum(each.status == "finished" for each in world.ran)
+    assert none is not None or (ended is None) == (finished == len(world.ran))
+    assert ended is None or (int(ended), int(of or 0), its == "its") == (finished, len(world.ran), finished == 1)
+    known = {each.phrase: each.share for each in world.ran if each.share is not None}
+    assert (share is None) == (not known)
+    if share is None:
+        return
+    best = [phrase for phrase, value in known.items() if two_digits(value) == two_digits(max(known.values()))]
+    assert share == two_digits(max(known.values()))
+    world.are_all(all)
+    assert (all is not None) == (len(best) == len(world.ran))
+    assert all is not None or phrases(who) == best
+    assert has is None or (has == "has") == (len(best) == 1)
+    assert part == "second half"
+
+
+def two_digits(share: float) -> str:
+    return f"0.{int(share * 1000 + 1e-9):03d}" if 0.995 <= share < 1 else f"{share:.2f}"
+
+
+@law(
+    HEADLINE,
+    rf"(?:(?P<other>These runs have different tasks, so their losses cannot be compared)|No loss was measured yet)"
+    rf"(?:; {REST})?\.",
+    rare=True,
+)
+def cannot_be_compared(world: Field, other: str | None, rest: str | None) -> None:
+    assert any(each.reads for each in world.ran)
+    assert (other is not None) == (len({each.task for each in world.ran}) > 1)
+    assert other is not None or every(each.perplexity is None for each in world.ran)
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    r"(?:(?P<its>Its perplexity is)|(?P<all>Both|All \d+) have perplexity|The lowest perplexity is) (?P<least>[\d.]+)"
+    rf"(?:, (?P<who>[^.;]+))?(?P<told>\. [^.;]+)?(?:; {REST})?\.",
+    rare=True,
+)
+def read_best(
+    world: Field, its: str | None, all: str | None, least: str, who: str | None, told: str | None, rest: str | None
+) -> None:
+    assert any(each.reads for each in world.ran)
+    known = [each for each in world.ran if each.perplexity is not None]
+    best = [each for each in known if f"{each.perplexity:.1f}" == least]
+    assert least == f"{min(each.perplexity or 0 for each in known):.1f}"
+    assert (its is not None) == (len(world.ran) == 1)
+    assert (all is not None) == (len(best) == len(world.ran) > 1)
+    world.are_all(all)
+    assert its or all or phrases(who) == [each.phrase for each in best]
+    shown = sum(each.cheats for each in best)
+    said = f"The mask of {shown} of them shows the answers" if len(best) > 1 else "Its mask shows it the answers"
+    assert told == (f". {said}" if shown else None)
+    world.judge_rest(rest)
 
 
 # --- populations: no model of the grid is one, so their own tests judge what is said of them
