@@ -6,7 +6,7 @@ import math
 import re
 from builtins import all as every
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -711,14 +711,11 @@ def share_is_solved(
 ) -> None:
     assert (share is None) == (world.finished == 0)
     if share is not None and low is not None and high is not None:
-        n, mean = world.finished, len(world.solved) / world.finished
-        assert int(seeds or 0) == n
-        assert share == mean
-        # Wilson (1927): the shares p from which the mean is 1.96 standard errors √(p (1 − p) / n) away.
-        z = 1.959964
-        edges = np.roots([1 + z**2 / n, -(2 * mean + z**2 / n), mean**2]).real
-        assert low == max(0.0, edges.min())
-        assert high == min(1.0, edges.max())
+        assert int(seeds or 0) == world.finished
+        assert share == len(world.solved) / world.finished
+        edges = score_interval(len(world.solved), world.finished)
+        assert low == edges[0]
+        assert high == edges[1]
     assert (early is not None) == (world.finished > 0 and world.ended < world.planned)
     assert (failed is None) == (not world.failed)
     if failed is not None and why is not None:
@@ -726,3 +723,194 @@ def share_is_solved(
         others = len({*world.failed}) - 1
         more = f", and {others} other reason{'s' if others > 1 else ''}" if others else ""
         assert why == f"{world.failed[0]}{more}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What became of several combinations of settings, by what each is called, and by what they are compared."""
+
+    outcomes: dict[str, Outcomes]
+    by_steps: bool = True
+
+    @property
+    def known(self) -> dict[str, Outcomes]:
+        return {name: each for name, each in self.outcomes.items() if each.finished}
+
+    def rank(self, each: Outcomes) -> tuple[float, float]:
+        """Less is better: the median of the steps, and of what is solved by less than half the share."""
+        share = -len(each.solved) / each.finished
+        middle = np.array(each.steps)[[(each.finished - 1) // 2, each.finished // 2]]
+        return (float(middle.mean()), share) if self.by_steps else (0.0, share)
+
+    def alike(self, one: Outcomes, other: Outcomes) -> bool:
+        """Are two of them not told apart by their intervals, or are they equal where there is none?"""
+        if not self.by_steps or (math.isinf(self.rank(one)[0]) and math.isinf(self.rank(other)[0])):
+            edges = [score_interval(len(each.solved), each.finished) for each in (one, other)]
+        elif one.interval() is None or other.interval() is None:
+            return self.rank(one) == self.rank(other)
+        else:
+            edges = [each.interval() or (0.0, 0.0) for each in (one, other)]
+        return max(low for low, _ in edges) <= min(high for _, high in edges) + 1e-9
+
+
+def score_interval(hits: int, n: int) -> tuple[float, float]:
+    """Wilson (1927): the shares p from which the mean is 1.96 standard errors √(p (1 − p) / n) away."""
+    z, mean = 1.959964, hits / n
+    edges = np.roots([1 + z**2 / n, -(2 * mean + z**2 / n), mean**2]).real
+    return max(0.0, float(edges.min())), min(1.0, float(edges.max()))
+
+
+def judge_outcome(world: Outcomes, said: str) -> None:
+    """Raises AssertionError where an outcome is not theirs; failures and what has not ended are no part of it."""
+    form = re.fullmatch(OUTCOME, f"Solved from {said}.")
+    assert form is not None, said
+    came_to_this(replace(world, planned=world.ended), **form.groupdict())
+
+
+STEPS, PHASE = f"{POPULATIONS}steps_sentence", f"{POPULATIONS}phase_sentence"
+
+
+@law(STEPS, r"No training has ended yet\.", rare=True)
+@law(PHASE, r"No training of these has ended yet\.", rare=True)
+def no_combination_is_known(world: Compared) -> None:
+    assert not world.known
+
+
+LEVEL = r"All (?P<all>\d+) are level\. (?P<first>.+)"
+
+
+@law(
+    STEPS,
+    rf"(?:Quickest: (?P<least>.+?)\. Slowest: (?P<most>.+)|{LEVEL}|(?P<each>(?!No |Quickest|All \d).+))\.",
+    rare=True,
+)
+@law(
+    PHASE,
+    r"(?:(?:Quickest|Solved most often): (?P<least>.+?)\. (?:Slowest|Solved least often): (?P<most>.+)|"
+    rf"{LEVEL}|(?P<each>(?!No |Quickest|Solved|All \d).+))\.",
+    rare=True,
+)
+def combinations_compare(
+    world: Compared, least: str | None, most: str | None, all: str | None, first: str | None, each: str | None
+) -> None:
+    known, ranks = world.known, {name: world.rank(outcomes) for name, outcomes in world.known.items()}
+    if each is not None:
+        told = dict(part.split(": ", 1) for part in re.split(r"\. (?=[A-Z\d])", each))
+        assert [name.lower() for name in told] == [name.lower() for name in known]
+        for outcomes, said in zip(known.values(), told.values(), strict=True):
+            judge_outcome(outcomes, said)
+        return
+    if first is not None:
+        assert int(all or 0) == len(known) > 1
+        assert len({*ranks.values()}) == 1
+        name, said = first.split(": ", 1)
+        assert name.lower() == next(iter(known)).lower()
+        judge_outcome(next(iter(known.values())), said)
+        return
+    for text, end in ((least, min(ranks.values())), (most, max(ranks.values()))):
+        name = next(name for name in sorted(known, key=len, reverse=True) if (text or "").startswith(name))
+        form = re.fullmatch(
+            r"(?: \((\d+) (others?) of (\d+) cannot be told from it\))?, (.+)", (text or "")[len(name) :]
+        )
+        assert form is not None
+        assert ranks[name] == end
+        alike = sum(world.alike(known[name], other) for one, other in known.items() if one != name)
+        assert int(form[1] or 0) == alike
+        assert form[1] is None or (form[2] == "other", int(form[3])) == (alike == 1, len(known))
+        judge_outcome(known[name], form[4])
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How much of the last part each seed has right."""
+
+    part: str
+    values: tuple[float, ...]
+
+    @property
+    def ordered(self) -> list[float]:
+        return sorted(self.values)
+
+
+BAND = f"{POPULATIONS}band_sentence"
+
+
+@law(BAND, r"In the one seed (?P<share>[\d.]+) of the (?P<part>.+) is right\.", rare=True)
+def one_seed_has(world: Shares, share: str, part: str) -> None:
+    assert len(world.values) == 1
+    assert (share, part) == (two_digits(world.values[0]), world.part)
+
+
+@law(
+    BAND,
+    r"In the median of (?P<seeds>\d+) seeds (?P<middle>[\d.]+) of the (?P<part>.+) is right \("
+    r"(?:95 % interval (?P<inner>[\d.]+) to (?P<outer>[\d.]+)|(?P<few>fewer than 6 seeds have no 95 % interval))\); "
+    r"(?:(?P<all>all) (?P<again>\d+) seeds|about nine of ten of (?P<of>\d+) seeds) "
+    r"lie between (?P<low>[\d.]+) and (?P<high>[\d.]+)\.",
+    rare=True,
+)
+def seeds_have(
+    world: Shares, seeds: str, middle: str, part: str, inner: Shown | None, outer: Shown | None, few: str | None,
+    all: str | None, again: str | None, of: str | None, low: Shown, high: Shown,
+) -> None:  # fmt: skip
+    values, n = world.ordered, len(world.values)
+    assert part == world.part
+    assert int(seeds) == n == int(again or of or 0) > 1
+    assert middle == two_digits((values[(n - 1) // 2] + values[n // 2]) / 2)
+    assert (few is not None) == (n < 6)
+    if inner is not None and outer is not None:
+        fair = [rank for rank in range(1, n // 2 + 1) if 2 * sum(math.comb(n, k) for k in range(rank)) <= 0.05 * 2**n]
+        assert inner == values[fair[-1] - 1]
+        assert outer == values[n - fair[-1]]
+    inside = sum(low.value - 0.0051 <= value <= high.value + 0.0051 for value in values)
+    if all is not None:
+        assert inside == n
+        assert low.value <= values[0] + 0.0051
+        assert high.value >= values[-1] - 0.0051
+        return
+    assert n >= 20
+    strictly = sum(low.value - 0.0051 < value < high.value + 0.0051 for value in values)
+    assert strictly >= 0.9 * n - 2, "fewer than nine of ten lie there"
+    assert values[0] < low.value or values[-1] > high.value, "all of them lie there"
+
+
+KINDS = f"{POPULATIONS}kinds_sentence"
+Kinds = tuple[dict[str, str], ...]
+
+
+@law(KINDS, r"No head has been measured\.", rare=True)
+def no_kinds(world: Kinds) -> None:
+    assert not world
+
+
+@law(KINDS, r"Every head of (?P<seeds>\d+) seeds? is mixed: no single thing stands out\.", rare=True)
+def all_are_mixed(world: Kinds, seeds: str) -> None:
+    assert int(seeds) == len(world)
+    assert {kind for each in world for kind in each.values()} == {"mixed"}
+
+
+@law(KINDS, r"(?P<parts>In (?:.*)layer .+)\.", rare=True)
+def kinds_form(world: Kinds, parts: str) -> None:
+    """No kind is left out that forms in more of the seeds than one that is named."""
+    found = Counter(
+        (head.split(".")[1], kind)
+        for each in world
+        for head, kind in {(head.rpartition(".")[0], kind) for head, kind in each.items()}
+        if kind != "mixed"
+    )
+    named = {}
+    for part in parts.split("; "):
+        form = re.fullmatch(
+            r"[Ii]n layer (\d+) at least one head is “(.+)” in (\d+) of (\d+) seeds? \(95 % interval ([\d.]+) to "
+            r"([\d.]+)\)",
+            part,
+        )
+        assert form is not None
+        named[form[1], form[2]] = int(form[3])
+        assert int(form[3]) == found[form[1], form[2]]
+        assert int(form[4]) == len(world)
+        low, high = score_interval(int(form[3]), len(world))
+        assert Shown(form[5]) == low
+        assert Shown(form[6]) == high
+    assert len(named) == min(2, len(found))
+    assert every(count <= min(named.values()) for pair, count in found.items() if pair not in named)
