@@ -132,10 +132,14 @@ OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
         {"asked": "2", "n_keys": "1"},
         *({"asked": "3", "run": run} for run in ("reverse", "reverse-translate", "bottleneck-gru")),
         {"asked": "4", "deep": "1"},
+        *({"asked": "5", "run": run} for run in ("reverse-translate", "reverse-aligned")),
     ],
     "corners": [
         {"corner_step": "0"},
-        {"corner_seed": "3", "corner_width": "2", "corner_step": "30"},
+        {"corner_seed": "3", "corner_width": "2", "corner_step": "30", "corner_roll": "d1"},
+        {"corner_width": "1", "corner_roll": "e2"},
+        {"corner_most": "3", "corner_attention": "dot", "corner_roll": "d2"},
+        {"corner_attention": "uniform"},
         {"corner_part": "forcing"},
     ],
 }
