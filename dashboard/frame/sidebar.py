@@ -1,4 +1,4 @@
-"""The sidebar: the model, the step and what the model reads; on some pages a model that is not ours."""
+"""The sidebar: the model, the step and what the model reads, as far as a page follows them; or a model not ours."""
 
 from __future__ import annotations
 
@@ -57,20 +57,25 @@ def note(model: Model) -> str:
 
 
 def sidebar(page: Page) -> None:
-    """Which model, where in it the page is, and which input, unless the page asks by itself."""
+    """Which model, where in it the page is, and which input: what the page follows of them."""
     with st.sidebar:
         if page.imported:
             _imported()
             return
-        model = _model_menu()
+        model = session.chosen()  # first: a run that is gone is said on any page
+        if not page.follows:
+            return
+        _model_menu(model)
+        if page.follows != "model":
+            _step(model)
         small_map.draw(page, model.config.model)
-        if not page.own_input:
+        if page.follows == "input":
             _input(model)
 
 
-def _model_menu() -> Model:
+def _model_menu(model: Model) -> None:
+    """Which model, what it is, and the way to go on with its training."""
     menu = session.choices()
-    model = session.chosen()
 
     def picked(name: str) -> None:
         if name != session.chosen().name:
@@ -94,7 +99,11 @@ def _model_menu() -> Model:
         st.button(
             "Resume its training", on_click=training.resume, args=(run,), icon=":material/resume:", width="stretch"
         )
-    steps = list(choice.snapshots)
+
+
+def _step(model: Model) -> None:
+    """Which step of its training is shown, where several are kept."""
+    steps = list(session.choices()[model.name].snapshots)
     if len(steps) > 1:
         bound_choice(
             st.select_slider,
@@ -102,9 +111,8 @@ def _model_menu() -> Model:
             "step",
             steps,
             steps[-1],
-            help="Every page shows the model as it was at this step.",
+            help="Every page about the model shows it as it was at this step.",
         )
-    return model
 
 
 def _input(model: Model) -> None:
@@ -161,7 +169,6 @@ def _imported() -> None:
     """Which of them, and what it reads: once it is opened, that is known."""
     model = view.chosen()
     if model is None:
-        st.caption("No model has been brought in yet.")
         return
     controlled(
         st.selectbox,
