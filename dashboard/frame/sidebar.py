@@ -12,8 +12,9 @@ from dashboard.frame import small_map
 from dashboard.models import background, imported, passages
 from dashboard.models.imported import Imported
 from dashboard.models.model import Model
-from dashboard.models.passages import in_a_line, in_link, parsed
+from dashboard.models.passages import in_a_line
 from dashboard.parts.prose import plain, sentence
+from dashboard.parts.question_field import question_field
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view import imported as view
@@ -116,41 +117,20 @@ def _step(model: Model) -> None:
 
 
 def _input(model: Model) -> None:
-    task, lawful = model.task, model.task.lawful
+    """What the model reads: typed, or drawn."""
+    task, lawful, failed = model.task, model.task.lawful, "input_error" in st.session_state
     afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
-    shown = task.typed(session.question(model))
-    error = st.session_state.pop("input_error", "")
-
-    def written(typed: str) -> None:
-        try:
-            parsed(task, typed)
-        except ValueError as error:
-            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
-            clicks.touch()
-            return
-        session.update(input=in_link(task, typed), **afresh)
 
     def drawn() -> None:
         session.update(input=in_a_line(task.typed(session.draw(model))), **afresh)
 
-    controlled(
-        st.text_input if lawful else st.text_area,
-        "The question" if lawful else "Input",
-        key="control-input",
-        # What was typed stays in the field as long as the error about it does.
-        value=st.session_state.pop("input_typed", shown) if error else shown,
-        picked=written,
-        max_chars=longest("input"),
-    )
+    question_field(model, session.question(model))
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if not lawful:
         length(model)
-    if error:
-        st.error(plain(error), icon=":material/error:")
-    elif lawful:
-        st.caption(f"Type {task.input_rule}. {_length_note(model)}")
-    else:
-        st.caption(note(model))
+    if failed:
+        return
+    st.caption(f"Type {task.input_rule}. {_length_note(model)}" if lawful else note(model))
 
 
 def _length_note(model: Model) -> str:
@@ -168,8 +148,6 @@ def _length_note(model: Model) -> str:
 def _imported() -> None:
     """Which of them, and what it reads: once it is opened, that is known."""
     model = view.chosen()
-    if model is None:
-        return
     controlled(
         st.selectbox,
         "Imported model",

@@ -74,7 +74,11 @@ class Imported:
 
     @property
     def is_module(self) -> bool:
-        return self.where in (module(), sample.BUILT)
+        return self.where == module() or self.is_sample
+
+    @property
+    def is_sample(self) -> bool:
+        return self.where == sample.BUILT
 
     def folder(self) -> Folder:
         """What its folder says, without reading any weights. Raises FolderError."""
@@ -108,8 +112,7 @@ def listed() -> dict[str, Imported]:
     if folders := os.environ.get(FOLDERS):
         found |= {path.name: str(path) for path in sorted(Path(folders).glob("*")) if (path / "config.json").is_file()}
     found |= {name: where for name, where in _read().items() if name not in found}
-    if sample.folder() is not None:
-        found.setdefault(sample.NAME, sample.BUILT)
+    found.setdefault(sample.NAME, sample.BUILT)
     return {name: Imported(name, where, _stamp(where)) for name, where in found.items()}
 
 
@@ -209,9 +212,9 @@ def _open(imported: Imported) -> Foreign:
 @cached(32)
 def _digest(imported: Imported) -> str:
     """The SHA-256 of its weights' files, one after the other; empty for a module whose weights are nowhere written."""
-    folder = sample.folder() if imported.where == sample.BUILT else Path(imported.where)
-    if folder is None or imported.where == module():
+    if imported.where == module():
         return ""
+    folder = sample.FOLDER if imported.is_sample else Path(imported.where)
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.safetensors")):
         with open_file(path) as file:

@@ -75,7 +75,8 @@ PAGES = {
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
 MENUS = {each.title: "" if each.stands_in_bar else each.menu for each in pages.PAGES.values()}
-"""The menu of each page; empty where it stands in the bar by itself. On a screen that has just become wider it stands in the bar a tenth of a second later."""
+"""The menu of each page; empty where it stands in the bar by itself. On a screen that has just become wider it is there
+a tenth of a second later."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
 """The address below which each script of web/ can be imported by itself."""
 PATIENCE, ATTEMPTS = 1000 * waiting.PATIENCE, 5

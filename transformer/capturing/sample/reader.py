@@ -1,4 +1,4 @@
-"""The sample's model and tokenizer, written as somebody else would: layers of PyTorch's own library, words as tokens."""
+"""The sample's model and its tokenizer, as somebody else would write them: of PyTorch's own layers, words as tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from transformer.capturing.sample import WEIGHTS, WORDS, folder
+from transformer.capturing.sample import WEIGHTS, WORDS
 from transformer.foundation.regular_files import open_file
 
 WINDOW, WIDTH, LAYERS, HEADS, TOKENS = 64, 64, 4, 4, 1500
@@ -42,6 +42,7 @@ class Words:
 class Reader(nn.Module):
     """A causal language model from `nn.TransformerEncoderLayer`: pre-norm, learned positions, tied embeddings."""
 
+    block_size, vocab_size = WINDOW, TOKENS
     mask: Tensor
 
     def __init__(self) -> None:
@@ -64,12 +65,10 @@ class Reader(nn.Module):
 
 
 def build() -> tuple[Reader, Words]:
-    """The trained model and its tokenizer. Raises FileNotFoundError where its weights are not there."""
-    if (found := folder()) is None:
-        raise FileNotFoundError(f"the sample's {WEIGHTS} is not there")
-    with open_file(found / WEIGHTS) as file:
+    """The trained model and its tokenizer."""
+    with open_file(WEIGHTS) as file:
         weights = {name: each.float() for name, each in load(file.read()).items()}
-    with open_file(found / WORDS) as file:
+    with open_file(WORDS) as file:
         words = Words(json.loads(file.read()))
     model = Reader()
     model.load_state_dict({**weights, "head.weight": weights["words.weight"]})
