@@ -65,6 +65,8 @@ def sidebar(page: Page) -> None:
             return
         model = session.chosen()  # first: a run that is gone is said on any page
         if not page.follows:
+            # Something stands here at once: a sidebar that opens late moves the whole page.
+            st.caption(f"This page does not depend on the model that is open, {plain(model.name)}.")
             return
         _model_menu(model)
         if page.follows != "model":
