@@ -91,6 +91,7 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     ],
     "overview": [{"sequences": "512"}],
     "masks": [{"live": "0", "sequences": "512"}],
+    "inside": [{"operation": step} for step in ("query", "keys", "values", "project", "scale")],
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
     "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
     "information": [{}, {"poked": "1", "replacement": "0"}],

@@ -50,6 +50,9 @@ class Pass:
     """What each norm was given, by its path."""
     written: dict[str, Array] = field(default_factory=dict)
     """What each head adds to the stream, float [row, head, position, d_model]; of a single row alone."""
+    vectors: dict[str, Array] = field(default_factory=dict)
+    """What an attention reads and says as a whole, as "….read" and "….out", float [row, position, d_model], and its
+    heads' queries, keys and values, float [row, head, position, d_head]; of a single row alone."""
     logits: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -237,7 +240,11 @@ class World:
         if len(z) == 1:
             seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
         joined = z.swapaxes(1, 2).reshape(*asking.shape[:2], -1)
-        return joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
+        out = joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
+        if len(z) == 1:
+            parts = {"read": asking, "query": query, "key": key, "value": value, "out": out}
+            seen.vectors |= {f"{site}.{name}": part for name, part in parts.items()}
+        return out
 
     # --- what it says
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
@@ -17,6 +18,121 @@ WHERE = r"(?:, at (?:the (?P<seeing>\d+) of (?P<of>\d+)|those (?P<part>[\d.]+) o
 
 
 FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
+
+# --- vectors
+
+SIZE = "parts/claims.largest_in_size"
+STANDS = r"'(?P<token>[^']+)' at (?P<place>\d+)"
+TURNED = r"(?P<turned>, changed by its position)?"
+END = r" (?P<end>[^.]+(?:\.\d+[^.]*)*\.)"
+
+
+def are_largest(values: np.ndarray, end: str, where: str = r"in dimension (\d+)") -> bool:
+    """Do the numbers that are named have the greatest size as it is written, and no other?"""
+    sizes = np.abs(values)
+    if len(values) == 1:
+        return bool((alone := re.fullmatch(r"It is (.+)\.", end)) and Shown(alone[1]) == values[0])
+    if end in ("All are 0.", "All are nearer to 0 than 0.005."):
+        return bool(sizes.max() < (1e-6 if end == "All are 0." else 0.005 + 2e-4))
+    named = re.findall(rf"([−\d.]+),? {where}(?:,| and|\.$)", end)
+    counted = re.fullmatch(
+        r"(?:All (?P<all>\d+) lie|The largest in size are (?P<many>\d+) of these (?P<of>\d+): each lies) "
+        r"(?P<size>[\d.]+) from 0\.",
+        end,
+    )
+    if counted:
+        most, many = Shown(counted["size"]), int(counted["all"] or counted["many"])
+        right = int(counted["all"] or counted["of"]) == len(values) and (many == len(values)) == bool(counted["all"])
+    elif not named:
+        return False
+    else:
+        most, many = Shown(named[0][0].replace("−", "")), len(named)
+        verb = "is" if many == 1 else "are"
+        right = end.startswith(f"The largest in size {verb} ") and all(
+            Shown(value) == values[int(at)] and most == sizes[int(at)] for value, at in named
+        )
+    sure, perhaps = (np.abs(sizes - most.value) < 0.005 + slack for slack in (-2e-4, 2e-4))
+    return bool(right and most == sizes.max() and sure.sum() <= many <= perhaps.sum())
+
+
+def vectors_of(world: World, name: str, place: str | None = None, *, turned: str | None = None) -> list[np.ndarray]:
+    """What is called so of any attention, of each head where it is a head's, at a place or at all of them."""
+    _, seen = world.alone
+    rotates, found = world.sizes.encoding.told == "rotation", []
+    for path, each in (seen.written if name == "written" else seen.vectors).items():
+        site = path if name == "written" else path.removesuffix(f".{name}")
+        if name != "written" and site == path:
+            continue
+        if name in ("query", "key") and (turned is not None) != (rotates and site.endswith("self_attention")):
+            continue
+        rows = each[0] if place is None else each[0][..., int(place) - 1 : int(place), :]
+        found += [*rows.reshape(-1, rows.shape[-1])]
+    return found
+
+
+def reads(world: World, token: str, place: str) -> bool:
+    """Does the token stand there, in what one of the stacks reads?"""
+    batch, _ = world.alone
+    stacks = [each[0] for each in (batch.tokens, batch.source) if each is not None]
+    return any(int(place) <= len(each) and world.task.vocabulary[each[int(place) - 1]] == token for each in stacks)
+
+
+def judge_largest(world: World, name: str, d: str, end: str, place: str | None, turned: str | None = None) -> None:
+    found = vectors_of(world, name, place, turned=turned)
+    assert {len(each) for each in found} == {int(d)}
+    assert any(are_largest(each, end) for each in found)
+
+
+@law(SIZE, rf"Query {STANDS} asks with (?P<d>\d+) numbers?{TURNED}: the framed row\.{END}")
+def asks_with(world: World, token: str, place: str, d: str, turned: str | None, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "query", d, end, place, turned)
+
+
+@law(SIZE, rf"{STANDS}, (?:one of (?P<n>\d+) keys|the only key), answers with (?P<d>\d+) numbers?{TURNED}\.{END}")
+def answers_with(world: World, token: str, place: str, n: str | None, d: str, turned: str | None, end: str) -> None:
+    assert reads(world, token, place)
+    assert int(n or 1) in {each.shape[-1] for each in world.alone[1].patterns.values()}
+    judge_largest(world, "key", d, end, place, turned)
+
+
+@law(SIZE, rf"{STANDS} has (?P<d>\d+) numbers? to give\.{END}")
+def has_to_give(world: World, token: str, place: str, d: str, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "value", d, end, place)
+
+
+@law(
+    SIZE,
+    rf"Through this head's (?P<rows>\d+) rows? of W_O, z becomes (?P<d>\d+) numbers? for the residual stream\.{END}",
+)
+def becomes(world: World, rows: str, d: str, end: str) -> None:
+    assert int(rows) == world.sizes.d_head
+    judge_largest(world, "written", d, end, None)
+
+
+@law(
+    "app_pages/attention/inside/steps.division",
+    r"The sums of the (?P<keys>\d+) keys that this query may see have (?P<spread>[\d.]+); divided, "
+    r"(?P<divided>[\d.]+)\. This query's largest weight is (?P<weight>[\d.]+); without the division it would be "
+    r"(?P<bare>[\d.]+)\.",
+)
+def division(world: World, keys: str, spread: Shown, divided: Shown, weight: Shown, bare: Shown) -> None:
+    """Of some query of some head that may see so many keys: its sums are taken one by one."""
+    _, seen = world.alone
+    root, found = math.sqrt(world.sizes.d_head), []
+    for head in world.heads:
+        query, key = (seen.vectors[f"{head.site}.{name}"][0, head.index] for name in ("query", "key"))
+        masks, patterns = seen.masks[head.site], seen.patterns[head.site][0, head.index]
+        bias = None if head.site.endswith("cross_attention") else world.model.positions.bias(len(query), len(key))
+        for place, (row, sees) in enumerate(zip(patterns, masks[0, head.index], strict=True)):
+            if sees.sum() == int(keys):
+                sums = np.array([sum(query[place] * key[each]) for each in np.flatnonzero(sees)])
+                added = 0.0 if bias is None else bias[head.index, place].detach().double().numpy()[sees]
+                powers = np.exp(sums + added - (sums + added).max())
+                found.append((sums.std(), sums.std() / root, row.max(), powers.max() / powers.sum()))
+    assert any(all(x == y for x, y in zip((spread, divided, weight, bare), each, strict=True)) for each in found)
+
 
 # --- where heads look
 
