@@ -93,7 +93,10 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     "masks": [{"live": "0", "sequences": "512"}],
     "inside": [{"operation": step} for step in ("query", "keys", "values", "project", "scale")],
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
-    "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
+    "block": [
+        *({"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")),
+        *({"part": "heads", "joint": step} for step in ("attend", "mix")),
+    ],
     "information": [{}, {"poked": "1", "replacement": "0"}],
     "machine": [{"tinted": "1"}, {"zoom": "block", "tinted": "1"}, {"zoom": "head"}],
 }

@@ -22,11 +22,13 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
 from dashboard.figures.kit.numbers import share_text, signed, tiny
 from dashboard.models.model import Model
+from dashboard.parts import claims
 from dashboard.parts.prose import plain, symbols
 from dashboard.parts.steps import Stage, draw_code, draw_words
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.side_by_side import SideBySide
@@ -153,8 +155,8 @@ def _weights(found: SideBySide, weight: np.ndarray, makers: list[Maker] | None) 
     st.caption(
         symbols(
             plain(
-                f"Row i of W_O is multiplied by number i of z, which stands beside it.{each} Framed: the largest "
-                "output and the column of W_O that it adds up. The output also holds b_O."
+                f"Row i of W_O is multiplied by number i of z, which stands beside it.{each} Framed: the output in "
+                f"dimension {_largest(found)} and the column of W_O that it adds up. The output also holds b_O."
             )
         )
     )
@@ -186,8 +188,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
     n_heads, width, whole = _sizes(found)
     token, each = _token(found), f"{n_heads} × {width}"
     if stage == "read":
-        i = int(np.abs(found.read).argmax())
-        return f"{token} comes with {whole} numbers. The largest in size is {signed(found.read[i])}, in dimension {i}."
+        return claims.largest_in_size(f"{token} comes with {counted(whole, 'number')}.", found.read)
     if stage == "project":
         turned = f" Then each head {found.turned}." if found.turned else ""
         return (
@@ -201,33 +202,50 @@ def _sentence(found: SideBySide, stage: str) -> str:
             f"{whole} = {each}: the numbers are cut into {n_heads} parts. Nothing is computed. K and V are cut alike."
         )
     if stage == "attend":
-        best = found.pattern.argmax(axis=1)
-        head = int(found.pattern.max(axis=1).argmax())
-        share, key = found.pattern[head, best[head]], best[head]
         if not found.pattern.any():
             return "This token may see nothing, so every z is 0."
         memory = " Keys and values come from the encoder." if found.site.endswith("cross_attention") else ""
-        surest = "It" if n_heads == 1 else f"Head {head} is the surest: it"
-        return (
-            f"Each head attends by itself and makes {width} numbers.{memory} {surest} looks at '{found.keys[key]}' at "
-            f"{key + 1} with {share_text(share)}."
-        )
+        return f"Each head attends by itself and makes {counted(width, 'number')}.{memory} {surest(found)}"
     if stage == "join":
         if n_heads == 1:
             return f"There is one head, so its {width} numbers are all of z."
         return f"The {n_heads} parts are put in a row again: {each} = {whole} numbers. Nothing is computed."
-    i = _largest(found)
     if n_heads == 1:
-        return (
-            f"W_O has {whole} rows, one for each number of z. Each of the {whole} outputs adds up all rows. The "
-            f"largest in size is {signed(found.out[i])}, in dimension {i}."
-        )
+        rows = f"W_O has {whole} rows, one for each number of z. Each of the {whole} outputs adds up all rows."
+        return claims.largest_in_size(rows, found.out)
+    rows = (
+        f"W_O has {counted(width, 'row')} for each head, and each of the {whole} outputs adds up the rows of all heads."
+    )
+    return f"{claims.largest_in_size(rows, found.out)} {parts_of_output(found)}"
+
+
+@claim
+def surest(found: SideBySide) -> str:
+    """Which head gives one token the most; where no digit tells several heads apart, all of them."""
+    n_heads, peaks = len(found.pattern), found.pattern.max(axis=1)
+    most = claims.foremost(dict(enumerate(peaks.tolist())), share_text)
+    share, best = share_text(peaks[most[0]]), int(found.pattern[most[0]].argmax())
+    looks = f"looks at '{found.keys[best]}' at {best + 1} with {share}"
+    if n_heads == 1:
+        return f"It {looks}."
+    if len(most) == n_heads:
+        return f"{'Both' if n_heads == 2 else f'All {n_heads}'} heads are as sure: each gives {share} to one token."
+    if len(most) > claims.FEW:
+        return f"{len(most)} of {n_heads} heads are the surest: each gives {share} to one token."
+    if len(most) > 1:
+        return f"Heads {listed([str(head) for head in most])} are the surest: each gives {share} to one token."
+    return f"Head {most[0]} is the surest: it {looks}."
+
+
+@claim
+def parts_of_output(found: SideBySide) -> str:
+    """What the head that adds most to the framed output, in size, adds to it, and what all others do."""
+    i = _largest(found)
     head = int(np.abs(found.written[:, i]).argmax())
     adds = found.written[head, i]
     return (
-        f"W_O has {width} rows for each head, and each of the {whole} outputs adds up the rows of all heads. The "
-        f"largest in size is {signed(found.out[i])}, in dimension {i}: head {head} adds "
-        f"{signed(adds)} of it, the other heads and b_O {signed(found.out[i] - adds)}."
+        f"To the output in dimension {i} head {head} adds {signed(adds)}, the other heads and b_O "
+        f"{signed(found.out[i] - adds)}."
     )
 
 

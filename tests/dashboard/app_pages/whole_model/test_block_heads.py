@@ -117,7 +117,7 @@ def test_each_number_of_z_meets_its_row_of_w_o_and_the_columns_add_up_to_the_out
     shares = np.einsum("hd,hd->h", z, weight[:, :, best])
     head = int(np.abs(shares).argmax())
     if n > 1:
-        assert f"head {head} adds {signed(shares[head])} of it" in said
+        assert f"To the output in dimension {best} head {head} adds {signed(shares[head])}," in said
         assert f"{signed(added[best] - shares[head])}." in said
 
 

@@ -12,7 +12,7 @@ import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
-from tests.kit.claims.laws.several_pages import NOISE, costs_of, named
+from tests.kit.claims.laws.several_pages import NOISE, costs_of, is_share, named
 from tests.kit.claims.world import Head, World
 from tests.kit.heads_by_hand import divided_by, mapped
 from tests.kit.pages import shown
@@ -755,6 +755,77 @@ def look_at_one(
 def look_at_several(world: World, heads: str, different: str, hidden: str | None, of: str | None) -> None:
     assert int(heads) == world.sizes.n_heads
     assert any(len({*row.argmax(axis=1)}) == int(different) for row, _ in rows_of(world, hidden, of))
+
+
+SUREST = "app_pages/whole_model/block/heads.surest"
+
+
+def queries_of(world: World) -> list[np.ndarray]:
+    """Of each query of each attention: what its heads give to each key, float [head, key]."""
+    return [each[0, :, place] for each in world.alone[1].patterns.values() for place in range(each.shape[2])]
+
+
+@law(
+    SUREST,
+    r"(?:It|Head (?P<head>\d+) is the surest: it) looks at '(?P<token>[^']+)' at (?P<place>\d+) with "
+    r"(?P<share>[\d.]+)\.",
+)
+def is_surest(world: World, head: str | None, token: str, place: str, share: str) -> None:
+    def holds(row: np.ndarray) -> bool:
+        if int(place) > row.shape[1]:
+            return False
+        own, others = row[int(head or 0)], np.delete(row, int(head or 0), axis=0)
+        least = others.max(initial=0.0) < own.max() + 1e-6 and not is_share(share, others.max(initial=0.0), -2e-4)
+        return is_share(share, own.max()) and own[int(place) - 1] >= own.max() - 1e-6 and least
+
+    assert (head is None) == (world.sizes.n_heads == 1)
+    assert stands(world, token, place, None) or (world.task.has_source and stands(world, token, place, "source"))
+    assert any(holds(row) for row in queries_of(world))
+
+
+@law(
+    SUREST,
+    r"(?:(?P<all>Both|All \d+) heads are as sure|(?P<many>\d+) of (?P<of>\d+) heads are the surest|"
+    r"Heads (?P<heads>[\d, and]+) are the surest): each gives (?P<share>[\d.]+) to one token\.",
+)
+def are_as_sure(world: World, all: str | None, many: str | None, of: str | None, heads: str | None, share: str) -> None:
+    n = world.sizes.n_heads
+    named = [int(each) for each in re.findall(r"\d+", heads or "")]
+    if all is not None:
+        assert all == ("Both" if n == 2 else f"All {n}")
+        named = [*range(n)]
+    assert of is None or int(of) == n > int(many or 0) > 4
+
+    def holds(row: np.ndarray) -> bool:
+        peaks = row.max(axis=1)
+        level = [index for index in range(n) if is_share(share, float(peaks[index]))]
+        return is_share(share, float(peaks.max())) and ({*named} <= {*level} if named else int(many or 0) <= len(level))
+
+    assert any(holds(row) for row in queries_of(world))
+
+
+@law(
+    "app_pages/whole_model/block/heads.parts_of_output",
+    r"To the output in dimension (?P<at>\d+) head (?P<head>\d+) adds (?P<adds>[−\d.]+), the other heads and b_O "
+    r"(?P<rest>[−\d.]+)\.",
+)
+def adds_to_output(world: World, at: str, head: str, adds: Shown, rest: Shown) -> None:
+    """At some token, in the dimension where the output is farthest from 0, as far as rounding can tell."""
+    _, seen = world.alone
+    found = []
+    for site, written in seen.written.items():
+        bias = world.weights[f"{site}.out.bias"]
+        for place in range(written.shape[2]):
+            rows = written[0, :, place]
+            whole = rows.sum(axis=0) + bias
+            column = rows[:, int(at)]
+            found.append(
+                adds == column[int(head)]
+                and rest == whole[int(at)] - column[int(head)]
+                and abs(whole[int(at)]) > np.abs(whole).max() - 1e-4
+                and abs(column[int(head)]) > np.abs(column).max() - 1e-4
+            )
+    assert any(found)
 
 
 @law(

@@ -70,6 +70,15 @@ def vectors_of(world: World, name: str, place: str | None = None, *, turned: str
     return found
 
 
+def is_share(text: str, share: float, slack: float = 2e-4) -> bool:
+    """Is a share written so, or with less than no slack for certain? Nearly all is cut off after three digits."""
+    if text == "1.00":
+        return share > 1 - 1e-5 if slack > 0 else share == 1
+    if len(text) > 4:
+        return float(text) - slack < share < float(text) + 0.001 + slack
+    return abs(share - float(text)) < 0.005 + slack
+
+
 def reads(world: World, token: str, place: str) -> bool:
     """Does the token stand there, in what one of the stacks reads?"""
     batch, _ = world.alone
@@ -109,6 +118,23 @@ def has_to_give(world: World, token: str, place: str, d: str, end: str) -> None:
 def becomes(world: World, rows: str, d: str, end: str) -> None:
     assert int(rows) == world.sizes.d_head
     judge_largest(world, "written", d, end, None)
+
+
+@law(SIZE, rf"{STANDS} comes with (?P<d>\d+) numbers?\.{END}")
+def comes_with(world: World, token: str, place: str, d: str, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "read", d, end, place)
+
+
+@law(
+    SIZE,
+    rf"W_O has (?P<rows>\d+) rows?(?P<alone>, one for each number of z\. Each| for each head, and each) of the "
+    rf"(?P<d>\d+) outputs adds up (?:all rows|the rows of all heads)\.{END}",
+)
+def adds_up(world: World, rows: str, alone: str, d: str, end: str) -> None:
+    assert int(rows) == world.sizes.d_head
+    assert alone.startswith(",") == (world.sizes.n_heads == 1)
+    judge_largest(world, "out", d, end, None)
 
 
 @law(
