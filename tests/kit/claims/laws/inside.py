@@ -12,7 +12,7 @@ import torch
 
 from tests.kit import terms_by_hand
 from tests.kit.claims import Shown, law
-from tests.kit.claims.laws.several_pages import NOISE, costs_of, is_share, named
+from tests.kit.claims.laws.several_pages import LARGEST, NOISE, SIZE, are_largest, costs_of, is_share, named
 from tests.kit.claims.world import Head, World
 from tests.kit.heads_by_hand import divided_by, mapped
 from tests.kit.pages import shown
@@ -1118,6 +1118,118 @@ def moved_alike(world: World, before: str, step: str, all: str, far: str) -> Non
 @law(MOVED, rf"{STEPS}nothing moved\.", rare=True)
 def moved_nothing(world: World, before: str, step: str) -> None:
     assert not any(is_moved(world, before, step)[0].values())
+
+
+@law("app_pages/whole_model/machine/words.a_step", None, rare=True)
+@law(
+    "app_pages/whole_model/machine/words.a_step",
+    r"Divided by the (?P<steps>\d+) steps, the most is (?P<share>[\d.e-]+) % a step\.",
+    rare=True,
+)
+def moved_a_step(world: World, steps: str = "", share: str = "") -> None:
+    """Of a training under way, which the test of the page has."""
+    before = max(each for each in world.run.snapshots() if each < world.step)
+    most = max(is_moved(world, str(before), str(world.step))[0].values())
+    if not share:
+        assert not most or world.step - before == 1
+        return
+    assert int(steps) == world.step - before > 1
+    assert abs(float(share) - 100 * most / int(steps)) <= 0.06 * 100 * most / int(steps)
+
+
+WHOSE = r"For (?P<source>source token )?'(?P<token>[^']+)' at (?P<place>\d+):"
+MACHINE = "app_pages/whole_model/machine/words."
+
+
+@law(SIZE, rf"{WHOSE} its length is (?P<length>[\d.]+)\.{LARGEST}")
+def has_length(world: World, source: str | None, token: str, place: str, length: Shown, end: str) -> None:
+    """Of the box of the page's link: what an attention as a whole writes."""
+    _, seen = world.alone
+    assert stands(world, token, place, source)
+    vector = seen.vectors[dict(world.view)["box"]][0, int(place) - 1]
+    assert length == math.sqrt(sum(vector**2))
+    assert are_largest(vector, end)
+
+
+@law(
+    SIZE,
+    rf"{WHOSE} (?P<many>[\d,]+) (?P<kind>scores?|logits?)\.{LARGEST}",
+    rare=True,
+)
+def scores_or_logits(
+    world: World, source: str | None, token: str, place: str, many: Shown, kind: str, end: str
+) -> None:
+    """Of the head of the page's link, or of what is said there: the page's own test opens it on both."""
+    _, seen = world.alone
+    at, names = int(place) - 1, world.task.vocabulary
+    if kind.startswith("logit"):
+        values = seen.logits[0, at]
+        end = re.sub(r"for '([^']+)'", lambda found: f"in dimension {names.index(found[1])}", end)
+    else:
+        site, _, index = dict(world.view)["head"].rpartition(".")
+        query, keys = (seen.vectors[f"{site}.{name}"][0, int(index)] for name in ("query", "key"))
+        values = np.array([query[at] @ key for key in keys]) / math.sqrt(world.sizes.d_head)
+        end = re.sub(r"for '[^']+' at (\d+)", lambda found: f"in dimension {int(found[1]) - 1}", end)
+    assert stands(world, token, place, source)
+    assert many == len(values)
+    assert are_largest(values, end)
+
+
+def level_of(values: np.ndarray, write: str, half: float) -> tuple[set[int], set[int]]:
+    """Which values round to what is written, for certain and perhaps."""
+    away = np.abs(values - Shown(write).value)
+    return ({*np.flatnonzero(away < half + slack).tolist()} for slack in (-2e-4, 2e-4))  # type: ignore[return-value]
+
+
+@law(
+    f"{MACHINE}looking",
+    rf"{WHOSE} it looks most at (?:(?P<many>\d+) of (?P<of>\d+) keys|(?P<keys>'.+)), with (?P<share>[\d.]+) of its "
+    r"attention(?P<each> each)?\.",
+)
+def looks_most_at(
+    world: World, source: str | None, token: str, place: str, many: str | None, of: str | None, keys: str | None,
+    share: Shown, each: str | None,
+) -> None:  # fmt: skip
+    site, _, index = dict(world.view)["head"].rpartition(".")
+    row = world.alone[1].patterns[site][0, int(index), int(place) - 1]
+    named = {int(key) - 1 for key in re.findall(r"' at (\d+)", keys or "")}
+    sure, perhaps = level_of(row, share, 0.005)
+    count = int(many) if many else len(named)
+    assert stands(world, token, place, source)
+    assert share == row.max()
+    assert named <= perhaps
+    assert len(sure) <= count <= len(perhaps)
+    assert of is None or int(of) == len(row)
+    assert (each is not None) == (count > 1)
+
+
+@law(f"{MACHINE}looking", rf"{WHOSE} it may see nothing\.")
+def looks_at_nothing(world: World, source: str | None, token: str, place: str) -> None:
+    site = dict(world.view)["head"].rpartition(".")[0]
+    assert not world.alone[1].masks[site][0, 0, int(place) - 1].any()
+
+
+@law(
+    f"{MACHINE}likeliest",
+    rf"{WHOSE} the likeliest (?:are (?P<many>[\d,]+) of (?P<of>[\d,]+) tokens|tokens? (?:is|are) (?P<tokens>'.+)), "
+    r"with probability (?P<share>[\d.]+)(?P<each> each)?\.",
+)
+def is_likeliest(
+    world: World, source: str | None, token: str, place: str, many: str | None, of: str | None, tokens: str | None,
+    share: Shown, each: str | None,
+) -> None:  # fmt: skip
+    logits = world.alone[1].logits[0, int(place) - 1]
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    named = {world.task.vocabulary.index(name) for name in re.findall(r"'([^']+)'", tokens or "")}
+    sure, perhaps = level_of(shares, share, 0.0005)
+    count = int((many or "").replace(",", "")) if many else len(named)
+    assert stands(world, token, place, source)
+    assert share == shares.max()
+    assert named <= perhaps
+    assert len(sure) <= count <= len(perhaps)
+    assert of is None or int(of.replace(",", "")) == len(shares)
+    assert (each is not None) == (count > 1)
 
 
 # --- through the layers

@@ -24,7 +24,7 @@ FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
 SIZE = "parts/claims.largest_in_size"
 STANDS = r"'(?P<token>[^']+)' at (?P<place>\d+)"
 TURNED = r"(?P<turned>, changed by its position)?"
-END = r" (?P<end>[^.]+(?:\.\d+[^.]*)*\.)"
+LARGEST = r" (?P<end>[^.]+(?:\.\d+[^.]*)*\.)"
 
 
 def are_largest(values: np.ndarray, end: str, where: str = r"in dimension (\d+)") -> bool:
@@ -92,20 +92,20 @@ def judge_largest(world: World, name: str, d: str, end: str, place: str | None, 
     assert any(are_largest(each, end) for each in found)
 
 
-@law(SIZE, rf"Query {STANDS} asks with (?P<d>\d+) numbers?{TURNED}: the framed row\.{END}")
+@law(SIZE, rf"Query {STANDS} asks with (?P<d>\d+) numbers?{TURNED}: the framed row\.{LARGEST}")
 def asks_with(world: World, token: str, place: str, d: str, turned: str | None, end: str) -> None:
     assert reads(world, token, place)
     judge_largest(world, "query", d, end, place, turned)
 
 
-@law(SIZE, rf"{STANDS}, (?:one of (?P<n>\d+) keys|the only key), answers with (?P<d>\d+) numbers?{TURNED}\.{END}")
+@law(SIZE, rf"{STANDS}, (?:one of (?P<n>\d+) keys|the only key), answers with (?P<d>\d+) numbers?{TURNED}\.{LARGEST}")
 def answers_with(world: World, token: str, place: str, n: str | None, d: str, turned: str | None, end: str) -> None:
     assert reads(world, token, place)
     assert int(n or 1) in {each.shape[-1] for each in world.alone[1].patterns.values()}
     judge_largest(world, "key", d, end, place, turned)
 
 
-@law(SIZE, rf"{STANDS} has (?P<d>\d+) numbers? to give\.{END}")
+@law(SIZE, rf"{STANDS} has (?P<d>\d+) numbers? to give\.{LARGEST}")
 def has_to_give(world: World, token: str, place: str, d: str, end: str) -> None:
     assert reads(world, token, place)
     judge_largest(world, "value", d, end, place)
@@ -113,14 +113,15 @@ def has_to_give(world: World, token: str, place: str, d: str, end: str) -> None:
 
 @law(
     SIZE,
-    rf"Through this head's (?P<rows>\d+) rows? of W_O, z becomes (?P<d>\d+) numbers? for the residual stream\.{END}",
+    r"Through this head's (?P<rows>\d+) rows? of W_O, z becomes (?P<d>\d+) numbers? for the residual stream\."
+    rf"{LARGEST}",
 )
 def becomes(world: World, rows: str, d: str, end: str) -> None:
     assert int(rows) == world.sizes.d_head
     judge_largest(world, "written", d, end, None)
 
 
-@law(SIZE, rf"{STANDS} comes with (?P<d>\d+) numbers?\.{END}")
+@law(SIZE, rf"{STANDS} comes with (?P<d>\d+) numbers?\.{LARGEST}")
 def comes_with(world: World, token: str, place: str, d: str, end: str) -> None:
     assert reads(world, token, place)
     judge_largest(world, "read", d, end, place)
@@ -129,7 +130,7 @@ def comes_with(world: World, token: str, place: str, d: str, end: str) -> None:
 @law(
     SIZE,
     rf"W_O has (?P<rows>\d+) rows?(?P<alone>, one for each number of z\. Each| for each head, and each) of the "
-    rf"(?P<d>\d+) outputs adds up (?:all rows|the rows of all heads)\.{END}",
+    rf"(?P<d>\d+) outputs adds up (?:all rows|the rows of all heads)\.{LARGEST}",
 )
 def adds_up(world: World, rows: str, alone: str, d: str, end: str) -> None:
     assert int(rows) == world.sizes.d_head
