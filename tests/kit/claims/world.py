@@ -72,6 +72,12 @@ class World:
     view: tuple[tuple[str, str], ...] = ()
     """What the link says beside the run and the step."""
 
+    @classmethod
+    def of(cls, run: Run, page: str = "", **view: str) -> World:
+        """A run at its last step, while one page is open."""
+        model, config = checkpoints.load(run.snapshot())
+        return cls(run, max(run.snapshots()), config, model.double(), page, tuple(view.items()))
+
     def at(self, page: str, view: dict[str, str]) -> World:
         """The same while one page is open."""
         other = replace(self, page=page, view=tuple(view.items()))

@@ -253,13 +253,7 @@ def test_a_vector_is_told_by_what_stands_out_of_it(kind: str, values: tuple[floa
 def test_scores_and_logits_are_those_of_the_weights(view: dict[str, str], heard: list[Claim]) -> None:
     open_page("machine", run="reverse", **view)
     (said,) = {each for each in heard if each.name == "parts/claims.largest_in_size"}
-    judge(world_of(Run(Path("checkpoints/reverse")), view), said)
-
-
-def world_of(run: Run, view: dict[str, str]) -> World:
-    """A run at its last step, as the laws of claims see it."""
-    model, config = checkpoints.load(run.snapshot())
-    return World(run, max(run.snapshots()), config, model.double(), "machine", tuple(view.items()))
+    judge(World.of(Run(Path("checkpoints/reverse")), "machine", **view), said)
 
 
 def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch, heard: list[Claim]) -> None:
@@ -274,7 +268,7 @@ def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch, he
     assert "reverse is in training. Below, its boxes show" in said(app)
     (once,) = {each for each in heard if each.name.endswith("words.a_step")}
     assert once.sentence
-    judge(world_of(run, {}), once)
+    judge(World.of(run, "machine"), once)
 
 
 def test_a_network_without_blocks_has_none_to_open() -> None:

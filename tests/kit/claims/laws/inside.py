@@ -203,6 +203,47 @@ def are_called(world: World, said: str) -> None:
                 assert np.mean(shares) >= 0.5 - 2 * NOISE
 
 
+@law(
+    f"{HEADS}most_read",
+    r"Here '(?P<query>.+?)' at (?P<place>\d+) looks most at (?P<tokens>.+)\.",
+    rare=True,
+)
+def reads_most(world: World, query: str, place: str, tokens: str) -> None:
+    """Of some head of a text, which the tests of the page have: nothing that is not named has more."""
+    batch, seen = world.alone
+    names = [world.task.vocabulary[token] for token in batch.tokens[0]]
+    called = re.findall(r"'(.+?)' at (\d+) \(([\d.]+)\)", tokens)
+    counted = re.search(r"(\d+) tokens \(([\d.]+) each\)$", tokens)
+    least = counted[2] if counted else called[-1][2]
+
+    def holds(row: np.ndarray, visible: np.ndarray) -> bool:
+        others = np.delete(np.where(visible, row, -1.0), [int(at) - 1 for _, at, _ in called])
+        level = sum(is_share(least, each) for each in others)
+        sure = sum(is_share(least, each, -2e-4) for each in others)
+        enough = len(called) + len(others[others > 0]) * bool(counted) > 2 or others.max() < 0.05 + 2e-4
+        return (
+            all(visible[int(at) - 1] and is_share(share, row[int(at) - 1]) for _, at, share in called)
+            and not any(each > float(least) + 0.0052 for each in others)
+            and (sure <= int(counted[1]) <= level if counted else not sure)
+            and enough
+        )
+
+    assert names[int(place) - 1] == query
+    assert all(names[int(at) - 1] == name for name, at, _ in called)
+    shares = [float(share) for _, _, share in called] + ([float(counted[2])] if counted else [])
+    assert shares == sorted(shares, reverse=True)
+    rows = [
+        tuple(part[head.site][0, head.index, int(place) - 1] for part in (seen.patterns, seen.masks))
+        for head in world.heads
+    ]
+    assert any(holds(*each) for each in rows)
+
+
+@law(f"{HEADS}most_read", r"Here '(?P<query>.+?)' at (?P<place>\d+) may see nothing\.", rare=True)
+def reads_nothing(world: World, query: str, place: str) -> None:
+    raise AssertionError("no shipped model of a text has such a mask: a test of the words says it")
+
+
 def likenesses(world: World) -> dict[frozenset[Head], float]:
     """The mean cosine of the rows of each two heads of one kind, over all questions and the queries with a choice."""
     _, seen = world.looked

@@ -161,6 +161,70 @@ def division(world: World, keys: str, spread: Shown, divided: Shown, weight: Sho
     assert any(all(x == y for x, y in zip((spread, divided, weight, bare), each, strict=True)) for each in found)
 
 
+STRONGEST = "parts/head_focus.strongest"
+BEGINS = r"(?P<several>Of queries that see several keys, the|The) largest weight is (?P<share>[\d.]+)"
+AMONG = r"(?:, in (?P<cells>\d+) cells; in the first|:)"
+
+
+def is_strongest(pattern: np.ndarray, mask: np.ndarray, several: str, share: Shown, cells: str | None) -> np.ndarray:
+    """The cells that may be meant, [cell, 2]: none where the sentence is false of this pattern."""
+    choice = mask.sum(axis=1) > 1
+    values = np.where(mask & choice[:, None], pattern, -1.0)
+    sure, perhaps = (np.argwhere(np.abs(values - share.value) < 0.005 + slack) for slack in (-2e-4, 2e-4))
+    right = share == values.max() and len(sure) <= int(cells or 1) <= len(perhaps)
+    right = right and several.startswith("Of") == bool((mask.sum(axis=1) == 1).any())
+    return perhaps if right and choice.any() else perhaps[:0]
+
+
+@law(
+    STRONGEST,
+    rf"{BEGINS}{AMONG} query '(?P<query>[^']+)' at (?P<row>\d+) reads '(?P<key>[^']+)' at (?P<column>\d+)\.",
+)
+def is_largest_weight(
+    world: World, several: str, share: Shown, cells: str | None, query: str, row: str, key: str, column: str
+) -> None:
+    """Of some head: which one, what stands before the sentence says."""
+    _, seen = world.alone
+    assert reads(world, query, row)
+    assert reads(world, key, column)
+    found = [
+        is_strongest(
+            seen.patterns[head.site][0, head.index], seen.masks[head.site][0, head.index], several, share, cells
+        )
+        for head in world.heads
+    ]
+    assert any([int(row) - 1, int(column) - 1] in each.tolist() for each in found)
+
+
+@law(
+    STRONGEST,
+    rf"{BEGINS}{AMONG} query '(?P<query>[^']+)' from (?P<row>\d+) on reads '(?P<key>[^']+)' from (?P<column>\d+) on\.",
+    rare=True,
+)
+def is_largest_of_blocks(
+    world: World, several: str, share: Shown, cells: str | None, query: str, row: str, key: str, column: str
+) -> None:
+    """Of a long input, in blocks whose size their names tell: the test of the picture has one."""
+    _, seen = world.alone
+    first, last = (int(each) for each in query.split("–"))
+    factor, found = last - first + 1, []
+    assert (row, column) == (str(first), key.split("–")[0])
+    for head in world.heads:
+        whole, mask = seen.patterns[head.site][0, head.index], seen.masks[head.site][0, head.index]
+        starts = [range(0, size, factor) for size in whole.shape]
+        blocks, visible = (
+            np.array([[all_[q : q + factor, k : k + factor].max() for k in starts[1]] for q in starts[0]])
+            for all_ in (whole, mask)
+        )
+        found.append(is_strongest(blocks, visible, several, share, cells))
+    assert any([(int(row) - 1) // factor, (int(column) - 1) // factor] in each.tolist() for each in found)
+
+
+@law(STRONGEST, r"No query sees more than one key\.")
+def no_query_chooses(world: World) -> None:
+    assert any(each.sum(axis=-1).max() < 2 for each in world.alone[1].masks.values())
+
+
 # --- where heads look
 
 
