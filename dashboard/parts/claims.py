@@ -42,6 +42,14 @@ def foremost(values: Mapping[K, float], write: Callable[[float], str] = "{:.2f}"
     return [each for each, value in known.items() if write(value) == most]
 
 
+def tokens_in_words(names: Sequence[str], of: int = 0) -> str:
+    """These tokens in words, or how many they are: "'a' and 'b'", "7 tokens"; all there were `of` the likeliest that
+    are known, "16 tokens or more"."""
+    if len(names) <= FEW:
+        return listed([f"'{name}'" for name in names])
+    return f"{len(names):,} tokens{' or more' if len(names) == of else ''}"
+
+
 @claim
 def largest_in_size(lead: str, values: np.ndarray, where: Callable[[int], str] = "in dimension {}".format) -> str:
     """`lead`, then which of these numbers is farthest from 0, and `where`; where no digit tells several apart, all."""

@@ -149,6 +149,70 @@ def by_hand(world: World, right: str, of: str) -> None:
     assert not world.run.folder.is_dir()
 
 
+def shares_of(logits: np.ndarray) -> np.ndarray:
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def is_small(text: str, value: float) -> bool:
+    """Is it written with three digits, or as a power of ten?"""
+    if "×" not in text:
+        return Shown(text) == value
+    digits, _, power = text.partition(" × 10")
+    exponent = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+    return abs(value / 10.0**exponent - float(digits)) < 0.06
+
+
+def are_likeliest(world: World, shares: np.ndarray, says: str, share: str) -> bool:
+    """Is no token likelier than these, and are they all that are so likely, as it is written?"""
+    names, away = world.task.vocabulary, shares.max() - shares
+    half = 0.0005 if "×" not in share else 0.05 * shares.max() / float(share.partition(" ")[0])
+    sure, perhaps = int((np.abs(shares - shares.max()) == 0).sum()), int((away < 2.4 * half).sum())
+    if "×" not in share:
+        sure = int((np.abs(shares - Shown(share).value) < half - 2e-4).sum())
+    if counted := re.fullmatch(r"([\d,]+) tokens( or more)?", says):
+        return (
+            is_small(share, shares.max())
+            and max(4, sure * (not counted[2])) <= int(counted[1].replace(",", "")) <= perhaps
+        )
+    named = [names.index(name) for name in re.findall(r"'(.+?)'(?:, | and |$)", says)]
+    right = all(is_small(share, shares[each]) for each in named) and shares[named].max() >= shares.max() - 1e-6
+    return right and sure <= len(named)
+
+
+@law(
+    "app_pages/overview/guesses.headline",
+    r"It guesses (?:(?P<words>\d+) of (?P<all>\d+) (?:words?|letters?))?(?:, and )?(?:(?P<marks>\d+) of (?P<of>\d+) "
+    r"(?:blank, line end or mark|blanks, line ends and marks))?\.",
+    rare=True,
+)
+def guesses(world: World, words: str | None, all: str | None, marks: str | None, of: str | None) -> None:
+    """Of a text, which the test of all pages about texts has; a word has a letter or a digit in it."""
+    batch, seen = world.alone
+    word = np.array([bool(re.search(r"\w", world.task.vocabulary[token])) for token in batch.targets[0]])
+    right = seen.said[0] == batch.targets[0]
+    assert (int(words or 0), int(all or 0)) == (right[word].sum(), word.sum())
+    assert (int(marks or 0), int(of or 0)) == (right[~word].sum(), (~word).sum())
+
+
+@law(
+    "app_pages/overview/guesses.best_guess",
+    r"After '(?P<token>.+?)' at (?P<place>\d+) its best (?:guess is|guesses are) (?P<says>.+), with probability "
+    r"(?P<share>.+?)(?P<each> each)?\. The text goes on with '(?P<next>.+)', which has (?P<own>.+)\.",
+    rare=True,
+)
+def guesses_best(
+    world: World, token: str, place: str, says: str, share: str, each: str | None, next: str, own: str
+) -> None:
+    batch, seen = world.alone
+    at, names = int(place) - 1, world.task.vocabulary
+    shares, target = shares_of(seen.logits[0, at]), batch.targets[0, at]
+    assert (names[batch.tokens[0, at]], names[target]) == (token, next)
+    assert are_likeliest(world, shares, says, share)
+    assert is_small(own, shares[target])
+    assert (each is None) == (" and " not in re.sub("'.+?'", "", says) and "tokens" not in re.sub("'.+?'", "", says))
+
+
 # --- attention heads
 
 HEADS = "app_pages/attention/heads/words."
@@ -1375,6 +1439,30 @@ def settles(world: World, said: str, how: str, stage: str) -> None:
     at = [*stages(world)].index(stage)
     assert all(same[at:])
     assert at == 0 or not same[at - 1]
+
+
+@law(
+    "app_pages/whole_model/layers/lens.cell_sentence",
+    r"Position (?P<place>\d+), (?P<stage>[^:]+): (?P<verb>it would say|likeliest are) (?P<says>.+), with "
+    r"(?P<share>[^']+?)(?P<each> each)?\. The right token '(?P<target>[^']+)' has (?P<own>.+) and rank "
+    r"(?P<rank>[\d,]+) among the (?P<symbols>[\d,]+) symbols it knows, SEP and padding\."
+    r"(?P<open> This token cannot be known here, so it is a guess\.)?",
+)
+def would_say(
+    world: World, place: str, stage: str, verb: str, says: str, share: str, each: str | None, target: str, own: str,
+    rank: str, symbols: str, open: str | None,
+) -> None:  # fmt: skip
+    at, right = int(place) - 1, world.alone[0].targets[0, int(place) - 1]
+    shares = shares_of(stages(world)[stage][at])
+    known = world.task.answers(len(world.question)) & (world.most(len(world.question)) > 1 - 1e-9)
+    assert world.task.vocabulary[right] == target
+    assert are_likeliest(world, shares, says, share)
+    assert is_small(own, shares[right])
+    level = [int((shares >= shares[right] + slack).sum()) for slack in (1e-6, -1e-6)]
+    assert level[0] <= int(rank) <= level[1]
+    assert int(symbols) == world.task.symbols
+    assert (open is None) == bool(known[at])
+    assert (verb == "it would say") == (each is None)
 
 
 def led_by(world: World, place: int) -> dict[str, float]:
