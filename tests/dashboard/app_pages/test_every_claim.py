@@ -94,7 +94,7 @@ VIEWS: dict[str, list[dict[str, str]]] = {
         *({"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")),
         *({"part": "heads", "joint": step} for step in ("attend", "mix")),
     ],
-    "information": [{}, {"poked": "1", "replacement": "0"}],
+    "information": [{}, {"poked": "1", "replacement": "0", "beside": "head"}],
     "machine": [
         {"tinted": "1", "box": "probabilities"},
         {"tinted": "1", "zoom": "block", "block": "{stack}.0", "box": "{stack}.0.self_attention.out"},

@@ -180,6 +180,7 @@ class World:
             x = x + added.detach().double().numpy()
         visible = mask[None, None] & ~padding[:, None, None, :]
         keep = 1.0 if sizes.residual else 0.0
+        x = self._put_in(f"{name}.0.resid_pre", x)
         seen.stages[f"{name}.0.resid_pre"] = x
         for layer in range(sizes.n_layers):
             block = f"{name}.{layer}"

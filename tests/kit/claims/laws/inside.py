@@ -20,6 +20,7 @@ from transformer import observe
 from transformer.edits import EditError, parse_edit
 from transformer.model import build
 from transformer.norms import NORMS
+from transformer.tasks import Batch
 
 TOKEN = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
 
@@ -163,6 +164,10 @@ def is_small(text: str, value: float) -> bool:
     return abs(value / 10.0**exponent - float(digits)) < 0.06
 
 
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
 def are_likeliest(world: World, shares: np.ndarray, says: str, share: str) -> bool:
     """Is no token likelier than these, and are they all that are so likely, as it is written?"""
     names, away = world.task.vocabulary, shares.max() - shares
@@ -171,10 +176,7 @@ def are_likeliest(world: World, shares: np.ndarray, says: str, share: str) -> bo
     if "×" not in share:
         sure = int((np.abs(shares - Shown(share).value) < half - 2e-4).sum())
     if counted := re.fullmatch(r"([\d,]+) tokens( or more)?", says):
-        return (
-            is_small(share, shares.max())
-            and max(4, sure * (not counted[2])) <= int(counted[1].replace(",", "")) <= perhaps
-        )
+        return is_small(share, shares.max()) and max(4, sure * (not counted[2])) <= number(counted[1]) <= perhaps
     named = [names.index(name) for name in re.findall(r"'(.+?)'(?:, | and |$)", says)]
     right = all(is_small(share, shares[each]) for each in named) and shares[named].max() >= shares.max() - 1e-6
     return right and sure <= len(named)
@@ -1614,6 +1616,158 @@ def no_path(world: World, layer: str) -> None:
 )
 def rolled_of_a_text(world: World) -> None:
     raise AssertionError("no model of the grid has such a task")
+
+
+# --- follow the information
+
+GREATEST = "app_pages/whole_model/information/matrices.Matrix.greatest"
+CELLS = r"(?:Largest value|(?P<cells>[\d,]+) cells have the largest value; the first): "
+OUTPUT = r"output '(?P<said>[^']+)' at (?P<row>\d+)"
+SLOT = r"'(?P<token>[^']+)' at (?P<place>\d+)(?P<source> of the source)?"
+VALUE = r"(?P<value>[\d.e+-]+)"
+
+
+def slots_of(world: World) -> tuple[np.ndarray, int]:
+    """What is read on the page's question, the source first, and how much of it is the source's."""
+    batch, _ = world.alone
+    source = np.zeros(0, dtype=int) if batch.source is None else batch.source[0]
+    return np.concatenate([source, batch.tokens[0]]), len(source)
+
+
+def laid_out(rows: np.ndarray, sources: int) -> Batch:
+    """So many slots as a batch, whose targets nobody asks for."""
+    tokens = rows[:, sources:]
+    alike = np.ones_like(tokens, dtype=bool)
+    return Batch(tokens, tokens, alike, alike, rows[:, :sources] if sources else None)
+
+
+def moved_by(world: World) -> np.ndarray:
+    """How far each output moves, the greatest change of a logit, when each slot is replaced: [output, slot]."""
+    slots, sources = slots_of(world)
+    named = dict(world.view).get("replacement")
+    symbols = range(world.task.symbols) if named is None else [world.task.vocabulary.index(named)]
+    rows = []
+    for symbol in symbols:
+        for slot, token in enumerate(slots):
+            rows.append(slots.copy())
+            rows[-1][slot] = token if token == world.task.padding else symbol
+    logits = world.through(laid_out(np.array(rows), sources)).logits
+    moves = np.abs(logits - world.alone[1].logits[0]).max(axis=-1)
+    return moves.reshape(len(symbols), len(slots), -1).max(axis=0).T
+
+
+def slopes_of(world: World, step: float = 1e-5) -> np.ndarray:
+    """How steeply the logit of what each output says leans on the vector that enters at each slot, [output, slot]: its
+    numbers are moved one by one, a little up and down."""
+    slots, sources = slots_of(world)
+    _, seen = world.alone
+    found = []
+    for stack in ["encoder"] * bool(sources) + [world.stack]:
+        site = f"{stack}.0.resid_pre"
+        (stream,) = seen.stages[site]
+        n, d = stream.shape
+        moved = np.broadcast_to(stream, (2, n, d, n, d)).copy()
+        for place, number in itertools.product(range(n), range(d)):
+            moved[:, place, number, place, number] += np.array([step, -step])
+        batch = laid_out(np.repeat(slots[None], 2 * n * d, axis=0), sources)
+        logits = world.through(batch, patch=(site, slice(None), moved.reshape(-1, n, d))).logits
+        own = logits[:, np.arange(logits.shape[1]), seen.said[0]].reshape(2, n, d, -1)
+        found.append(np.linalg.norm((own[0] - own[1]) / (2 * step), axis=1).T)
+    return np.concatenate(found, axis=1)
+
+
+def rolled_over_slots(world: World) -> np.ndarray:
+    """Attention multiplied through all layers, the encoder's first: float [output, slot]."""
+    _, seen = world.alone
+    _, sources = slots_of(world)
+    if not sources:
+        return rolled(world, world.sizes.n_layers - 1)
+
+    def onward(flow: np.ndarray, site: str, read: np.ndarray | None = None) -> np.ndarray:
+        mean = seen.patterns[site][0].mean(axis=0)
+        read = flow if read is None else read
+        return np.array([(own + weights @ read) / (1 + weights.sum()) for own, weights in zip(flow, mean, strict=True)])
+
+    n, memory = world.alone[0].tokens.shape[1], np.eye(sources)
+    for layer in range(world.sizes.n_layers):
+        memory = onward(memory, f"encoder.{layer}.self_attention")
+    memory, flow = np.hstack([memory, np.zeros((sources, n))]), np.hstack([np.zeros((n, sources)), np.eye(n)])
+    for layer in range(world.sizes.n_layers):
+        flow = onward(flow, f"decoder.{layer}.self_attention")
+        flow = onward(flow, f"decoder.{layer}.cross_attention", memory)
+    return flow
+
+
+def patterns_over_slots(world: World) -> list[np.ndarray]:
+    """Of each head of which an output asks: its pattern, float [output, slot]."""
+    _, sources = slots_of(world)
+    n, found = world.alone[0].tokens.shape[1], []
+    for head in world.heads:
+        pattern = world.alone[1].patterns[head.site][0, head.index]
+        across = head.site.endswith("cross_attention")
+        if not sources:
+            found.append(pattern)
+        elif head.site.startswith("decoder"):
+            beside = np.zeros((n, n if across else sources))
+            found.append(np.hstack([pattern, beside] if across else [beside, pattern]))
+    return found
+
+
+def is_greatest(world: World, values: np.ndarray, cells: str | None, said: str, row: str, token: str, place: str,
+                source: str | None, value: str) -> bool:  # fmt: skip
+    """Are these cells the greatest as far as three digits tell, and is this the first of them?"""
+    slots, sources = slots_of(world)
+    names, shown = world.task.vocabulary, float(value)
+    at = int(row) - 1, int(place) - 1 + sources * (source is None)
+    half = 0.5 * 10.0 ** (math.floor(math.log10(shown)) - 2)
+    sure, perhaps = (np.abs(values - shown) < half * room for room in (0.9, 1.1))
+    return bool(
+        (names[world.alone[1].said[0, at[0]]], names[slots[at[1]]]) == (said, token)
+        and perhaps[at]
+        and values.max() < shown + 1.1 * half
+        and sure.sum() <= number(cells or "1") <= perhaps.sum()
+        and not sure.ravel()[: at[0] * values.shape[1] + at[1]].any()
+    )
+
+
+@law(GREATEST, rf"{CELLS}{OUTPUT} moves by {VALUE} when {SLOT} is replaced\.")
+def moves_most(world: World, cells: str | None, said: str, row: str, value: str, token: str, place: str,
+               source: str | None) -> None:  # fmt: skip
+    assert is_greatest(world, moved_by(world), cells, said, row, token, place, source, value)
+
+
+@law(GREATEST, rf"{CELLS}the gradient of {OUTPUT} with respect to {SLOT} is {VALUE} long\.")
+def leans_most(world: World, cells: str | None, said: str, row: str, value: str, token: str, place: str,
+               source: str | None) -> None:  # fmt: skip
+    assert is_greatest(world, slopes_of(world), cells, said, row, token, place, source, value)
+
+
+@law(GREATEST, rf"{CELLS}{OUTPUT} gets {VALUE} of its rolled-out attention from {SLOT}\.")
+def gets_most(world: World, cells: str | None, said: str, row: str, value: str, token: str, place: str,
+              source: str | None) -> None:  # fmt: skip
+    assert is_greatest(world, rolled_over_slots(world), cells, said, row, token, place, source, value)
+
+
+@law(GREATEST, rf"{CELLS}{OUTPUT} looks at {SLOT}: {VALUE}\.")
+def looks_most(world: World, cells: str | None, said: str, row: str, value: str, token: str, place: str,
+               source: str | None) -> None:  # fmt: skip
+    found = patterns_over_slots(world)
+    assert any(is_greatest(world, each, cells, said, row, token, place, source, value) for each in found)
+
+
+@law(GREATEST, r"All values are 0\.")
+def all_are_0(world: World) -> None:
+    found = [moved_by(world), slopes_of(world), *patterns_over_slots(world)]
+    assert any(each.max() < 1e-6 for each in found)
+
+
+@law(
+    GREATEST,
+    rf"{CELLS}an output at (?P<rows>[\d–]+) (?:moves by|gets|looks at) .+\.",
+    rare=True,
+)
+def greatest_of_blocks(world: World, cells: str | None, rows: str) -> None:
+    raise AssertionError("no model of the grid reads so much that blocks of tokens stand for it")
 
 
 # --- positions
