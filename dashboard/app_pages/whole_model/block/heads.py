@@ -291,20 +291,27 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
 
 @claim
 def looking_sentence(found: SideBySide) -> str:
-    """At which token each head looks most, and how many tokens may not be seen."""
-    n_heads, best = len(found.pattern), found.pattern.argmax(axis=1)
-    different, hidden = len(set(best.tolist())), int((~found.visible.any(axis=0)).sum())
+    """At which token each head looks most, and how many tokens may not be seen; where no digit tells several tokens
+    apart, all of them."""
+    n_heads, hidden = len(found.pattern), int((~found.visible.any(axis=0)).sum())
+    level = [claims.foremost(dict(enumerate(row.tolist())), share_text) for row in found.pattern]
+    different = len({key for keys in level for key in keys})
+    all_heads = "Both heads" if n_heads == 2 else f"All {n_heads} heads"
+    named = listed([f"'{found.keys[key]}' at {key + 1}" for key in level[0][: claims.FEW]])
     if not found.pattern.any():
         said = "This token may see nothing."
     elif n_heads == 1:
-        said = (
-            f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {share_text(found.pattern[0, best[0]])}."
-        )
+        each, several = share_text(found.pattern[0, level[0][0]]), len(level[0]) > 1
+        tokens = named if different <= claims.FEW else f"{different} of {len(found.keys)} tokens"
+        said = f"The head looks most at {tokens}: {each}{' each' * several}."
     elif different == 1:
-        all_of = "Both" if n_heads == 2 else f"All {n_heads}"
-        said = f"{all_of} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
-    else:
+        said = f"{all_heads} look most at the same token, {named}."
+    elif all(keys == level[0] for keys in level):
+        said = f"{all_heads} look most at the same {different} tokens, at each of them alike."
+    elif all(len(keys) == 1 for keys in level):
         said = f"The {n_heads} heads look most at {different} different tokens."
+    else:
+        said = f"The {n_heads} heads look most at {different} different tokens, some at several alike."
     return f"{said} Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else said
 
 
@@ -336,18 +343,22 @@ def _high(rows: int, around: int) -> int:
 
 @claim
 def _headline(found: SideBySide, is_wide: bool) -> str:
-    """Which head writes the longest vector, if one writes any."""
+    """Which head writes the longest vector, if one writes any; where no digit tells several apart, all of them."""
     n_heads, width, whole = _sizes(found)
     writes = bool(found.lengths.any())
     if n_heads == 1:
         end = "it alone writes" if writes else f"it writes nothing at {_token(found)}, which may see nothing"
         return f"There is one head: all {whole} numbers stay together, and {end}."
-    head = int(found.lengths.argmax())
     whose = "Untrained, " if is_wide else ""
+    cut = f"{whose}{whole} = {n_heads} × {width}"
     if not writes:
-        return (
-            f"{whose}{whole} = {n_heads} × {width}: no head writes anything at {_token(found)}, which may see nothing."
-        )
-    return (
-        f"{whose}{whole} = {n_heads} × {width}: head {head} writes the longest of {n_heads} vectors at {_token(found)}."
-    )
+        return f"{cut}: no head writes anything at {_token(found)}, which may see nothing."
+    longest = claims.foremost(dict(enumerate(found.lengths.tolist())), "{:.3g}".format)
+    if len(longest) == n_heads:
+        both = "both" if n_heads == 2 else f"all {n_heads}"
+        return f"{cut}: {both} heads write equally long vectors at {_token(found)}."
+    if len(longest) > 1:
+        many = len(longest) > claims.FEW
+        who = f"{len(longest)} heads" if many else f"heads {listed([str(head) for head in longest])}"
+        return f"{cut}: {who} write the longest of {n_heads} vectors at {_token(found)}, equally long."
+    return f"{cut}: head {longest[0]} writes the longest of {n_heads} vectors at {_token(found)}."

@@ -677,6 +677,29 @@ def writes_longest(
 
 @law(
     "app_pages/whole_model/block/heads._headline",
+    rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): (?:(?P<all>both|all \d+) heads write equally long "
+    r"vectors|(?:heads (?P<named>[\d, and]+)|(?P<many>\d+) heads) write the longest of \d+ vectors) "
+    rf"at {TOKEN}(?:, equally long)?\.",
+    rare=True,
+)
+def write_as_long(
+    world: World, width: str, heads: str, each: str, all: str | None, named: str | None, many: str | None, token: str,
+    place: str, source: str | None,
+) -> None:  # fmt: skip
+    n = world.sizes.n_heads
+    assert (int(width), int(heads), int(heads) * int(each)) == (world.sizes.d_model, n, int(width))
+    who = {*range(n)} if all else {int(head) for head in re.findall(r"\d+", named or "")}
+
+    def holds(sizes: np.ndarray) -> bool:
+        level = {*np.flatnonzero(sizes > sizes.max() * 0.9895).tolist()}
+        return sizes.max() > 0 and (who <= level if who else int(many or 0) <= len(level))
+
+    written = [each for each in world.alone[1].written.values() if int(place) <= each.shape[2]]
+    assert any(holds(np.linalg.norm(each[0, :, int(place) - 1], axis=-1)) for each in written)
+
+
+@law(
+    "app_pages/whole_model/block/heads._headline",
     rf"(?P<width>\d+) = (?P<heads>\d+) × (?P<each>\d+): no head writes anything at {TOKEN}, which may see nothing\.",
 )
 def writes_nothing(world: World, width: str, heads: str, each: str, token: str, place: str, source: str | None) -> None:
@@ -834,34 +857,59 @@ def sees_no_key(world: World, hidden: str | None, of: str | None) -> None:
     assert any(not visible.any() for _, visible in rows_of(world, hidden, of))
 
 
+LOOKING = "app_pages/whole_model/block/heads.looking_sentence"
+
+
+def level_keys(row: np.ndarray) -> tuple[list[set[int]], list[set[int]]]:
+    """Of each head, float [head, key], the keys that it surely gives as much as its most, and those that it may."""
+    away = row.max(axis=1, keepdims=True) - row
+    return tuple([{*np.flatnonzero(each < room).tolist()} for each in away] for room in (1e-6, 0.0104))  # type: ignore[return-value]
+
+
 @law(
-    "app_pages/whole_model/block/heads.looking_sentence",
-    rf"(?:The head looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?'(?P<token>[^']+)' at "
-    rf"(?P<place>\d+)(?:: (?P<share>[\d.]+))?\.{GREY}",
+    LOOKING,
+    rf"(?:(?P<one>The head) looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?(?P<tokens>'.+?)"
+    rf"(?:: (?P<share>[\d.]+)(?: each)?)?\.{GREY}",
+    rf"(?P<one>The head) looks most at (?P<many>\d+) of \d+ tokens: (?P<share>[\d.]+) each\.{GREY}",
+    rf"(?:Both|All (?P<heads>\d+)) heads look most at the same (?P<many>\d+) tokens, at each of them alike\.{GREY}",
 )
 def look_at_one(
-    world: World, heads: str | None, token: str, place: str, share: Shown | None, hidden: str | None, of: str | None
-) -> None:
-    rows = [
-        row
-        for row, _ in rows_of(world, hidden, of)
-        if int(place) <= row.shape[1] and (row.argmax(axis=1) == int(place) - 1).all()
-    ]
-    assert rows
-    assert heads is None or int(heads) == world.sizes.n_heads
-    assert (share is not None) == (world.sizes.n_heads == 1)
-    assert share is None or any(
-        abs(share.value - row[0, int(place) - 1]) < 0.006 for row in rows
-    )  # nearly all, cut off
+    world: World, hidden: str | None, of: str | None, one: str | None = None, heads: str | None = None,
+    tokens: str | None = None, share: str | None = None, many: str | None = None,
+) -> None:  # fmt: skip
+    places = [int(each) - 1 for each in re.findall(r"' at (\d+)", tokens or "")]
+
+    def holds(row: np.ndarray) -> bool:
+        sure, perhaps = level_keys(row)
+        named = {*places} if tokens else None
+        fits = (
+            all(few <= named <= most for few, most in zip(sure, perhaps, strict=True))
+            if named
+            else max(map(len, sure)) <= int(many or 0) <= min(map(len, perhaps))
+        )
+        return fits and (share is None or is_share(share, float(row[0].max())))
+
+    assert (one is not None) == (world.sizes.n_heads == 1)
+    assert heads is None or int(heads) == world.sizes.n_heads > 2
+    assert any(holds(row) for row, _ in rows_of(world, hidden, of))
 
 
 @law(
-    "app_pages/whole_model/block/heads.looking_sentence",
-    rf"The (?P<heads>\d+) heads look most at (?P<different>\d+) different tokens\.{GREY}",
+    LOOKING,
+    rf"The (?P<heads>\d+) heads look most at (?P<different>\d+) different tokens(?P<alike>, some at several alike)?\."
+    rf"{GREY}",
 )
-def look_at_several(world: World, heads: str, different: str, hidden: str | None, of: str | None) -> None:
+def look_at_several(
+    world: World, heads: str, different: str, alike: str | None, hidden: str | None, of: str | None
+) -> None:
+    def holds(row: np.ndarray) -> bool:
+        sure, perhaps = level_keys(row)
+        few, most = (len(set().union(*each)) for each in (sure, perhaps))
+        single = all(len(keys) == 1 for keys in (sure if alike is None else perhaps))
+        return few <= int(different) <= most and single == (alike is None)
+
     assert int(heads) == world.sizes.n_heads
-    assert any(len({*row.argmax(axis=1)}) == int(different) for row, _ in rows_of(world, hidden, of))
+    assert any(holds(row) for row, _ in rows_of(world, hidden, of))
 
 
 SUREST = "app_pages/whole_model/block/heads.surest"
