@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.parts import claims
-from tests.kit.claims.laws.several_pages import are_largest
+from tests.kit.claims.written import are_largest
 from transformer.analysis.heads.metrics import Estimate
 from transformer.tasks import TASKS
 

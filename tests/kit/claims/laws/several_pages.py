@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import Head, World, expected_of, spans
+from tests.kit.claims.written import LARGEST, are_largest, reads
 from transformer import masks
 
 NOISE = 0.06
@@ -24,35 +25,6 @@ FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
 SIZE = "parts/claims.largest_in_size"
 STANDS = r"'(?P<token>[^']+)' at (?P<place>\d+)"
 TURNED = r"(?P<turned>, changed by its position)?"
-LARGEST = r" (?P<end>[^.]+(?:\.\d+[^.]*)*\.)"
-
-
-def are_largest(values: np.ndarray, end: str, where: str = r"in dimension (\d+)") -> bool:
-    """Do the numbers that are named have the greatest size as it is written, and no other?"""
-    sizes = np.abs(values)
-    if len(values) == 1:
-        return bool((alone := re.fullmatch(r"It is (.+)\.", end)) and Shown(alone[1]) == values[0])
-    if end in ("All are 0.", "All are nearer to 0 than 0.005."):
-        return bool(sizes.max() < (1e-6 if end == "All are 0." else 0.005 + 2e-4))
-    named = re.findall(rf"([−\d.]+),? {where}(?:,| and|\.$)", end)
-    counted = re.fullmatch(
-        r"(?:All (?P<all>\d+) lie|The largest in size are (?P<many>\d+) of these (?P<of>\d+): each lies) "
-        r"(?P<size>[\d.]+) from 0\.",
-        end,
-    )
-    if counted:
-        most, many = Shown(counted["size"]), int(counted["all"] or counted["many"])
-        right = int(counted["all"] or counted["of"]) == len(values) and (many == len(values)) == bool(counted["all"])
-    elif not named:
-        return False
-    else:
-        most, many = Shown(named[0][0].replace("−", "")), len(named)
-        verb = "is" if many == 1 else "are"
-        right = end.startswith(f"The largest in size {verb} ") and all(
-            Shown(value) == values[int(at)] and most == sizes[int(at)] for value, at in named
-        )
-    sure, perhaps = (np.abs(sizes - most.value) < 0.005 + slack for slack in (-2e-4, 2e-4))
-    return bool(right and most == sizes.max() and sure.sum() <= many <= perhaps.sum())
 
 
 def vectors_of(world: World, name: str, place: str | None = None, *, turned: str | None = None) -> list[np.ndarray]:
@@ -68,22 +40,6 @@ def vectors_of(world: World, name: str, place: str | None = None, *, turned: str
         rows = each[0] if place is None else each[0][..., int(place) - 1 : int(place), :]
         found += [*rows.reshape(-1, rows.shape[-1])]
     return found
-
-
-def is_share(text: str, share: float, slack: float = 2e-4) -> bool:
-    """Is a share written so, or with less than no slack for certain? Nearly all is cut off after three digits."""
-    if text == "1.00":
-        return share > 1 - 1e-5 if slack > 0 else share == 1
-    if len(text) > 4:
-        return float(text) - slack < share < float(text) + 0.001 + slack
-    return abs(share - float(text)) < 0.005 + slack
-
-
-def reads(world: World, token: str, place: str) -> bool:
-    """Does the token stand there, in what one of the stacks reads?"""
-    batch, _ = world.alone
-    stacks = [each[0] for each in (batch.tokens, batch.source) if each is not None]
-    return any(int(place) <= len(each) and world.task.vocabulary[each[int(place) - 1]] == token for each in stacks)
 
 
 def judge_largest(world: World, name: str, d: str, end: str, place: str | None, turned: str | None = None) -> None:
@@ -595,7 +551,6 @@ END = (
 
 @law("parts/learning.verdict_sentence", rf"(?P<parts>.+?)(?:, chance (?P<chance>[\d.]+))?: {END}\.")
 def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
-    import re
 
     task, right = world.task, world.right(world.sequences)
     groups = np.array(task.groups(task.length))
