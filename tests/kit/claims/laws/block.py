@@ -231,10 +231,14 @@ def level_keys(row: np.ndarray) -> tuple[list[set[int]], list[set[int]]]:
 
 @law(
     LOOKING,
-    rf"(?:(?P<one>The head) looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?(?P<tokens>'.+?)"
-    rf"(?:: (?P<share>[\d.]+)(?: each)?)?\.{GREY}",
     rf"(?P<one>The head) looks most at (?P<many>\d+) of \d+ tokens: (?P<share>[\d.]+) each\.{GREY}",
     rf"(?:Both|All (?P<heads>\d+)) heads look most at the same (?P<many>\d+) tokens, at each of them alike\.{GREY}",
+    rare=True,
+)
+@law(
+    LOOKING,
+    rf"(?:(?P<one>The head) looks|(?:Both|All (?P<heads>\d+)) heads look) most at (?:the same token, )?(?P<tokens>'.+?)"
+    rf"(?:: (?P<share>[\d.]+)(?: each)?)?\.{GREY}",
 )
 def look_at_one(
     world: World, hidden: str | None, of: str | None, one: str | None = None, heads: str | None = None,
