@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 
 from tests.kit.gpus.sitecustomize import ASKED
 from tests.kit.pages import ROOT
+from transformer.foundation import claims as marked
+from transformer.foundation.claims import Claim
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +51,12 @@ def _no_page_asks_for_a_gpu(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(torch.cuda, name, noted(name))
     yield
     assert asked == []
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Claim]]:
+    """What claims are made."""
+    found: list[Claim] = []
+    marked.listeners.append(found.append)
+    yield found
+    marked.listeners.remove(found.append)
