@@ -1,4 +1,4 @@
-"""The sidebar: the model, the step and what the model reads; on some pages a model that is not ours."""
+"""The sidebar: the model, the step and what the model reads, as far as a page follows them; or a model not ours."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from dashboard.frame import small_map
 from dashboard.models import background, imported, passages
 from dashboard.models.imported import Imported
 from dashboard.models.model import Model
-from dashboard.models.passages import in_a_line, in_link, parsed
+from dashboard.models.passages import in_a_line
 from dashboard.parts.prose import plain, sentence
+from dashboard.parts.question_field import question_field
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view import imported as view
@@ -57,20 +58,27 @@ def note(model: Model) -> str:
 
 
 def sidebar(page: Page) -> None:
-    """Which model, where in it the page is, and which input, unless the page asks by itself."""
+    """Which model, where in it the page is, and which input: what the page follows of them."""
     with st.sidebar:
         if page.imported:
             _imported()
             return
-        model = _model_menu()
+        model = session.chosen()  # first: a run that is gone is said on any page
+        if not page.follows:
+            # Something stands here at once: a sidebar that opens late moves the whole page.
+            st.caption(f"This page does not depend on the model that is open, {plain(model.name)}.")
+            return
+        _model_menu(model)
+        if page.follows != "model":
+            _step(model)
         small_map.draw(page, model.config.model)
-        if not page.own_input:
+        if page.follows == "input":
             _input(model)
 
 
-def _model_menu() -> Model:
+def _model_menu(model: Model) -> None:
+    """Which model, what it is, and the way to go on with its training."""
     menu = session.choices()
-    model = session.chosen()
 
     def picked(name: str) -> None:
         if name != session.chosen().name:
@@ -94,7 +102,11 @@ def _model_menu() -> Model:
         st.button(
             "Resume its training", on_click=training.resume, args=(run,), icon=":material/resume:", width="stretch"
         )
-    steps = list(choice.snapshots)
+
+
+def _step(model: Model) -> None:
+    """Which step of its training is shown, where several are kept."""
+    steps = list(session.choices()[model.name].snapshots)
     if len(steps) > 1:
         bound_choice(
             st.select_slider,
@@ -102,47 +114,25 @@ def _model_menu() -> Model:
             "step",
             steps,
             steps[-1],
-            help="Every page shows the model as it was at this step.",
+            help="Every page about the model shows it as it was at this step.",
         )
-    return model
 
 
 def _input(model: Model) -> None:
-    task, lawful = model.task, model.task.lawful
+    """What the model reads: typed, or drawn."""
+    task, lawful, failed = model.task, model.task.lawful, "input_error" in st.session_state
     afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
-    shown = task.typed(session.question(model))
-    error = st.session_state.pop("input_error", "")
-
-    def written(typed: str) -> None:
-        try:
-            parsed(task, typed)
-        except ValueError as error:
-            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
-            clicks.touch()
-            return
-        session.update(input=in_link(task, typed), **afresh)
 
     def drawn() -> None:
         session.update(input=in_a_line(task.typed(session.draw(model))), **afresh)
 
-    controlled(
-        st.text_input if lawful else st.text_area,
-        "The question" if lawful else "Input",
-        key="control-input",
-        # What was typed stays in the field as long as the error about it does.
-        value=st.session_state.pop("input_typed", shown) if error else shown,
-        picked=written,
-        max_chars=longest("input"),
-    )
+    question_field(model, session.question(model))
     st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
     if not lawful:
         length(model)
-    if error:
-        st.error(plain(error), icon=":material/error:")
-    elif lawful:
-        st.caption(f"Type {task.input_rule}. {_length_note(model)}")
-    else:
-        st.caption(note(model))
+    if failed:
+        return
+    st.caption(f"Type {task.input_rule}. {_length_note(model)}" if lawful else note(model))
 
 
 def _length_note(model: Model) -> str:
@@ -160,9 +150,6 @@ def _length_note(model: Model) -> str:
 def _imported() -> None:
     """Which of them, and what it reads: once it is opened, that is known."""
     model = view.chosen()
-    if model is None:
-        st.caption("No model has been brought in yet.")
-        return
     controlled(
         st.selectbox,
         "Imported model",

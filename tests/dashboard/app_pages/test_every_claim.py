@@ -13,9 +13,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.view.pages import PAGES
 from tests.kit import claims, texts
-from tests.kit.claims import LAWS, laws
+from tests.kit.claims import LAWS
 from tests.kit.claims.combinations import covering, ids
 from tests.kit.claims.world import World
 from tests.kit.pages import ROOT, open_page, sentences, shown
@@ -40,8 +38,7 @@ from transformer.tasks import TASKS
 from transformer.training.recording import develop, record
 from transformer.training.runs import Run
 
-for module in iter_modules(laws.__path__):
-    import_module(f"{laws.__name__}.{module.name}")
+claims.enter_all()
 
 LENGTH, SYMBOLS, STEPS = 4, 5, 60
 EMPTY = np.tril(np.ones((2 * LENGTH, 2 * LENGTH), dtype=bool)) & (np.arange(2 * LENGTH) != LENGTH)[:, None]
@@ -91,10 +88,18 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     ],
     "overview": [{"sequences": "512"}],
     "masks": [{"live": "0", "sequences": "512"}],
+    "inside": [{"operation": step} for step in ("query", "keys", "values", "project", "scale")],
     "edits": [{"paired": "1"}, {"edits": "zero:{stack}.0.self_attention.0"}],
-    "block": [{"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")],
-    "information": [{}, {"poked": "1", "replacement": "0"}],
-    "machine": [{"tinted": "1"}, {"zoom": "block", "tinted": "1"}, {"zoom": "head"}],
+    "block": [
+        *({"part": part} for part in ("heads", "norm", "feed_forward", "dropout", "parameters", "logits")),
+        *({"part": "heads", "joint": step} for step in ("attend", "mix")),
+    ],
+    "information": [{}, {"poked": "1", "replacement": "0", "beside": "head"}],
+    "machine": [
+        {"tinted": "1", "box": "probabilities"},
+        {"tinted": "1", "zoom": "block", "block": "{stack}.0", "box": "{stack}.0.self_attention.out"},
+        {"zoom": "head", "head": "{stack}.0.self_attention.0", "box": "{stack}.0.self_attention.0.pattern"},
+    ],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
 OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
