@@ -12,15 +12,15 @@ from dashboard.frame import small_map
 from dashboard.models import background, imported, passages
 from dashboard.models.imported import Imported
 from dashboard.models.model import Model
-from dashboard.models.passages import in_a_line
+from dashboard.models.passages import in_a_line, in_link, parsed
 from dashboard.parts.prose import plain, sentence
-from dashboard.parts.question_field import question_field
 from dashboard.parts.widgets import bound_choice, controlled
 from dashboard.view import clicks, session, training
 from dashboard.view import imported as view
 from dashboard.view.link import longest
 from dashboard.view.pages import Page
 from transformer.foundation.checks import UserError
+from transformer.tasks import Question
 from transformer.text.task import Text
 
 
@@ -65,6 +65,8 @@ def sidebar(page: Page) -> None:
             return
         model = session.chosen()  # first: a run that is gone is said on any page
         if not page.follows:
+            # Something stands here at once: a sidebar that opens late moves the whole page.
+            st.caption(f"This page does not depend on the model that is open, {plain(model.name)}.")
             return
         _model_menu(model)
         if page.follows != "model":
@@ -131,6 +133,35 @@ def _input(model: Model) -> None:
     if failed:
         return
     st.caption(f"Type {task.input_rule}. {_length_note(model)}" if lawful else note(model))
+
+
+def question_field(model: Model, question: Question) -> None:
+    """Draw the field with what the model reads; what it cannot read stays there, with the reason."""
+    task, lawful = model.task, model.task.lawful
+    afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
+    shown = task.typed(question)
+    error = st.session_state.pop("input_error", "")
+
+    def written(typed: str) -> None:
+        try:
+            parsed(task, typed)
+        except ValueError as error:
+            st.session_state.input_error, st.session_state.input_typed = sentence(str(error)), typed
+            clicks.touch()
+            return
+        session.update(input=in_link(task, typed), **afresh)
+
+    controlled(
+        st.text_input if lawful else st.text_area,
+        "The question" if lawful else "Input",
+        key="control-input",
+        # What was typed stays in the field as long as the error about it does.
+        value=st.session_state.pop("input_typed", shown) if error else shown,
+        picked=written,
+        max_chars=longest("input"),
+    )
+    if error:
+        st.error(plain(error), icon=":material/error:")
 
 
 def _length_note(model: Model) -> str:

@@ -12,7 +12,7 @@ import torch
 
 from tests.kit.gpus.sitecustomize import ASKED
 from tests.kit.pages import ROOT
-from transformer.foundation import claims as marked
+from transformer.foundation import claims
 from transformer.foundation.claims import Claim
 
 
@@ -27,6 +27,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of runs, in which there is nothing yet."""
     monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Claim]]:
+    """What claims are made."""
+    found: list[Claim] = []
+    claims.listeners.append(found.append)
+    yield found
+    claims.listeners.remove(found.append)
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +60,3 @@ def _no_page_asks_for_a_gpu(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(torch.cuda, name, noted(name))
     yield
     assert asked == []
-
-
-@pytest.fixture
-def heard() -> Iterator[list[Claim]]:
-    """What claims are made."""
-    found: list[Claim] = []
-    marked.listeners.append(found.append)
-    yield found
-    marked.listeners.remove(found.append)

@@ -28,12 +28,12 @@ from dashboard.app_pages.learn.bottleneck.settings import BottleneckSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
+from dashboard.frame.sidebar import question_field
 from dashboard.models.model import Model
 from dashboard.models.progress import Training
 from dashboard.parts import waiting
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.question_field import question_field
 from dashboard.parts.widgets import barred, bound_choice, bound_number
 from dashboard.view import clicks, permission, session, training
 from transformer.config import ConfigError

@@ -175,10 +175,8 @@ def unseen(seen: Look) -> None:
             st.markdown("\n".join(f"- {plain(sentence)}" for sentence in more))
 
 
-SAMPLE = (
-    " It is a sample, so that there is something to look at: four of PyTorch’s own layers, trained on Shakespeare in a "
-    "few minutes."
-)
+SAMPLE = " It is a sample, so that there is something to look at: four of PyTorch’s own layers that read Shakespeare."
+"""What follows of the model that is shipped for that."""
 READS = {
     "text": "It reads a text, cut by its own tokenizer.",
     "pair": "It reads a text, and its decoder reads another.",
