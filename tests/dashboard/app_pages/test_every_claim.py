@@ -70,6 +70,19 @@ CORNERS = [
 ]
 """Models of which a page says what it says of few: one head that does it all, queries that see one key or none, a mask
 that shows answers, order that nothing tells, and one of everything."""
+RECURRENT = [
+    {"made_for": ("reverse-translate", "gru"), "attention": attention, "lengths": lengths, "state": state} | more
+    for attention, lengths, state, more in (
+        ("none", "fixed", "trained", {}),
+        ("none", "mixed", "half-way", {"n_layers": 2}),
+        ("additive", "fixed", "trained", {}),
+        ("dot", "mixed", "trained", {"n_layers": 2, "affine": False}),
+        ("scaled-dot", "mixed", "half-way", {}),
+        ("uniform", "fixed", "drawn", {}),
+        ("dot", "fixed", "drawn", {"length": 1}),
+    )
+]
+"""Recurrent networks, with each attention and without one."""
 BY_DAY = ROWS[:: len(ROWS) // 2]
 OWN_MODELS = {"lengths", "bottleneck", "corners", "context", "questions", "mistakes", "lectures", "exercises"}
 OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "stream", "ablation", "populations"}
@@ -169,7 +182,9 @@ def config_of(row: dict[str, Any]) -> RunConfig:
     """The settings of a model of the grid."""
     task, architecture = row["made_for"]
     mixed = row["lengths"] == "mixed" and TASKS[task].may_vary()
-    shape = {"n_layers": 2, "n_heads": 2} | {
+    gru = architecture == "gru"
+    plain = {"n_layers": 1, "n_heads": 1, "d_ff": 0, "positions": "none", "norm": "none"}
+    shape = (plain if gru else {"n_layers": 2, "n_heads": 2}) | {
         name: value for name, value in row.items() if name not in ("made_for", "lengths", "state", "length")
     }
     return RunConfig(
@@ -261,10 +276,12 @@ def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
     that are `asked` for."""
     monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
     false = []
-    for number, row in enumerate(CORNERS + ROWS):
+    for number, row in enumerate(CORNERS + RECURRENT + ROWS):
         root = tmp_path / f"{number}"
         monkeypatch.setattr("dashboard.models.menu.ROOT", root)
         pages = asked or (ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2])
+        if row in RECURRENT:
+            pages = [page for page in asked or ABOUT if not PAGES[page].transformer]
         every_word = row in CORNERS
         false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
     assert not false, "\n".join(false)
