@@ -145,7 +145,7 @@ def strongest(values: np.ndarray, detail: Detail | Attention) -> str:
         for names, place in ((detail.queries, row), (detail.keys, column))
     )
     begins = "Of queries that see several keys, the" if (detail.mask.sum(axis=1) == 1).any() else "The"
-    among = f", in {len(level)} cells; in the first" if len(level) > 1 else ":"
+    among = f", in {len(level)} cells. In the first of them," if len(level) > 1 else ":"
     return f"{begins} largest weight is {shown.max():.2f}{among} query {who} reads {whom}."
 
 

@@ -106,10 +106,10 @@ def are_alike_by(world: World, own: Shown, low: Shown, high: Shown | None, pairs
     assert (pairs is not None) == (world.sizes.positions == "rotary")
 
 
-@law(f"{ENCODING}alike_sentence", r"A single position: (?P<own>[\d.]+)\..*", rare=True)
+@law(f"{ENCODING}alike_sentence", r"A single position: (?P<own>[\d.]+)\..*")
 def is_alone(world: World, own: Shown) -> None:
-    """No model of the grid reads a single token, and a link may ask for one position: a test of the page does."""
-    assert dict(world.view)["pe_length"] == "1"
+    """Of a model that reads one token, or of a link that asks for one position."""
+    assert world.model.n_ctx == 1 or dict(world.view)["pe_length"] == "1"
     assert own == sum(table_by_hand(world)[0] ** 2)
 
 

@@ -119,7 +119,7 @@ def division(world: World, keys: str, spread: Shown, divided: Shown, weight: Sho
 
 STRONGEST = "parts/head_focus.strongest"
 BEGINS = r"(?P<several>Of queries that see several keys, the|The) largest weight is (?P<share>[\d.]+)"
-AMONG = r"(?:, in (?P<cells>\d+) cells; in the first|:)"
+AMONG = r"(?:, in (?P<cells>\d+) cells\. In the first of them,|:)"
 
 
 def is_strongest(pattern: np.ndarray, mask: np.ndarray, several: str, share: Shown, cells: str | None) -> np.ndarray:
