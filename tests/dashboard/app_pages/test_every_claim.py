@@ -115,6 +115,13 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     ],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
+OF_RECURRENT: dict[str, list[dict[str, str]]] = {
+    "accuracy": [{"sequences": "512", "depth": depth} for depth in ("training", "symbol", "length", "confusion")],
+    "overview": [{"sequences": "512"}],
+    "information": [{}, {"poked": "1", "replacement": "0"}],
+    "machine": [{"tinted": "1"}],
+}
+"""The same of a recurrent network."""
 OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
     "tokens": [
         {},
@@ -214,7 +221,7 @@ def made(folder: Path, row: dict[str, Any]) -> World:
 
 def open_views(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:
     """A page in each of its views, and what its claims say there."""
-    for view in VIEWS.get(page, [{}]):
+    for view in VIEWS.get(page, [{}]) if not world.sizes.recurrent else OF_RECURRENT.get(page, [{}]):
         named = {name: value.format(stack=world.stack) for name, value in view.items()}
         heard.clear()
         app = open_page(page, run="mine", step=str(world.step), **named)

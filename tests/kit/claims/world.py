@@ -147,9 +147,9 @@ class World:
         what another pass had at one site in some positions, which is the `patch`.
         """
         seen = Pass()
+        self.__dict__.update(_placed=placed, _patch=patch)
         if self.sizes.recurrent:
             return self._recurrent(batch, seen, without)
-        self.__dict__.update(_placed=placed, _patch=patch)
         memory = None
         if batch.source is not None:
             everything = np.ones((batch.source.shape[1],) * 2, dtype=bool)
@@ -167,10 +167,15 @@ class World:
         source = batch.source
         assert source is not None
         real = source != self.task.padding
-        read = self._cells("encoder", embedded[source], None)
+        for stack, tokens in (("encoder", source), ("decoder", batch.tokens)):
+            site = f"{stack}.0.resid_pre"
+            seen.stages[site] = self._put_in(site, embedded[tokens])
+        read = self._cells("encoder", seen.stages["encoder.0.resid_pre"], None)
         last = [states[np.arange(len(source)), real.sum(axis=1) - 1] for states in read]
         seen.stages["encoder.states"] = read[-1]
-        features = seen.stages["decoder.0.states"] = self._cells("decoder", embedded[batch.tokens], last)[-1]
+        features = seen.stages["decoder.0.states"] = self._cells("decoder", seen.stages["decoder.0.resid_pre"], last)[
+            -1
+        ]
         if sizes.attends:
             site = "decoder.0.cross_attention"
             query, key, value = (
@@ -335,8 +340,17 @@ class World:
         asked = count, length, without, other
         if asked not in self._right:
             batch = (self.others if other else self.drawn)(count, length)
-            self._right[asked] = self.through(batch, without).said == batch.targets
+            seen = self.in_its_own_words(batch, without) if self.sizes.recurrent else self.through(batch, without)
+            self._right[asked] = seen.said == batch.targets
         return self._right[asked]
+
+    def in_its_own_words(self, batch: Batch, without: tuple[Head, ...] = ()) -> Pass:
+        """A pass in which what is read is what was said just before: how a recurrent network is measured."""
+        tokens = batch.tokens.copy()
+        for place in range(1, tokens.shape[1]):
+            begun = (each[:, :place] for each in (tokens, batch.targets, batch.is_answer, batch.is_target))
+            tokens[:, place] = self.through(Batch(*begun, batch.source), without).said[:, -1]
+        return self.through(replace(batch, tokens=tokens), without)
 
     @cached_property
     def alone(self) -> tuple[Batch, Pass]:
