@@ -276,7 +276,7 @@ everyone = {entry.name: entry for entry in everybody()}
 shown = compared(everyone)
 names = [entry.name for entry in shown]
 if session.started() and session.started() not in names:
-    live.panel()  # what was begun here, and does not stand in the chart
+    live.panel(races=True)  # what was begun here, and does not stand in the chart
 racing = any(entry.state.live for entry in shown)
 waiting.until(
     lambda: is_news(names, racing),

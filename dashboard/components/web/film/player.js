@@ -7,12 +7,14 @@ import { decode, place, stepAt, upTo } from './reel.js';
 import { arrange, describe, draw, drawOver, under, view } from './stage.js';
 import { Transport } from './transport.js';
 
-const LENGTH = 8000; // ms of the whole film at normal speed, however many stops it has
-const REST = 1200; // ms at its end before it begins again
+const REST = 1200; // ms at its end before it begins again, or a replay goes
 const FADE = 140; // ms in which a picture comes out of the one before
 
 export class Player {
-  /** `fire(name, value)` tells whoever mounted it: 'step' to use everywhere, 'focus' for the head that was clicked. */
+  /**
+   * `fire(name, value)` tells whoever mounted it: 'step' to use everywhere, 'focus' for the head that was clicked, 'end'
+   * of a replay.
+   */
   constructor(root, fire = () => {}) {
     this.host = root.querySelector('.film');
     this.stage = root.querySelector('.stage');
@@ -20,6 +22,7 @@ export class Player {
     this.overlay = root.querySelector('.overlay');
     this.line = root.querySelector('.sentence');
     this.note = root.querySelector('.note');
+    this.mark = root.querySelector('.replay');
     this.fire = fire;
     this.place = 0; // among the stops; a fraction is on the way to the next
     this.playing = false;
@@ -45,6 +48,7 @@ export class Player {
     this.stage.addEventListener('pointerleave', () => this.point(null));
     this.stage.addEventListener('click', (event) => this.click(this.under(event)));
     this.host.addEventListener('keydown', (event) => this.key(event));
+    this.ending = (event) => event.repeat || this.end(); // whatever else the key or click does
     this.host.__film = this; // for tests: reel, layout, seen, frames
   }
 
@@ -61,6 +65,7 @@ export class Player {
     const first = !this.reel;
     const stood = first ? null : stepAt(this.reel.stops, this.place);
     const atEnd = !first && this.place >= this.last;
+    const replayed = !first && this.reel.replay;
     this.message = message.slice();
     this.reel = decode(this.message);
     this.theme = theme;
@@ -69,7 +74,10 @@ export class Player {
     this.note.textContent = this.reel.note;
     if (this.reel.live || first || atEnd) this.place = Math.max(0, this.last);
     else this.place = this.playing ? place(this.reel.stops, stood) : Math.max(0, upTo(this.reel.stops, stood) - 1);
+    this.mark.hidden = !this.reel.replay;
     this.arrange();
+    if (this.reel.replay) return replayed || this.replay();
+    this.listen(false);
     if (first && !this.reel.live && this.last > 0 && !this.calm.matches) this.toggle();
     else if (this.reel.live) this.set({ playing: false });
   }
@@ -80,6 +88,29 @@ export class Player {
   }
 
   // --- time
+
+  /** Play once, from the beginning. */
+  replay() {
+    if (this.calm.matches || this.last < 1) return setTimeout(() => this.end()); // Streamlit hears of nothing while it mounts
+    this.place = 0;
+    this.listen(true);
+    this.set({ playing: true });
+  }
+
+  /** End a replay, at its last step. */
+  end() {
+    this.listen(false);
+    this.place = Math.max(0, this.last);
+    this.set({ playing: false });
+    this.fire('end', true);
+  }
+
+  /** Let any key and any click end a replay, or no more. */
+  listen(on) {
+    for (const type of ['keydown', 'pointerdown'])
+      if (on) window.addEventListener(type, this.ending, true);
+      else window.removeEventListener(type, this.ending, true);
+  }
 
   toggle() {
     if (!this.playing && this.place >= this.last) this.place = 0;
@@ -117,8 +148,10 @@ export class Player {
 
   move(passed, now) {
     if (this.place < this.last) {
-      this.place = Math.min(this.last, this.place + (passed * this.last) / LENGTH);
+      this.place = Math.min(this.last, this.place + (passed * this.last) / this.reel.length);
       this.ended = now;
+    } else if (this.reel.replay) {
+      if (now - this.ended > REST) this.end();
     } else if (!this.looping) {
       this.set({ playing: false });
     } else if (now - this.ended > REST) {
@@ -159,6 +192,7 @@ export class Player {
       const state = { stop, step: Math.floor(step + 1e-9), playing: this.playing, speed: this.speed, loop: this.looping };
       this.transport.show(state);
     }
+    if (reel.replay) this.mark.textContent = `Replay, step ${Math.floor(step + 1e-9)} of ${reel.stops.at(-1)}. Any key or click ends it.`;
     this.tell(step);
   }
 
@@ -210,7 +244,7 @@ export class Player {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.reel.live || this.last < 1) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || this.reel.live || this.reel.replay || this.last < 1) return;
     const on = event.composedPath()[0];
     if (event.key === ' ') {
       if (on.matches?.('button')) return; // the button's own key
@@ -237,6 +271,7 @@ export class Player {
 
   dispose() {
     this.playing = false;
+    this.listen(false);
     this.sizes.disconnect();
     this.schemes.removeEventListener('change', this.schemeChanged);
     cancelAnimationFrame(this.next);
