@@ -1,14 +1,16 @@
 // The film: a playhead over the steps of a training, a stage that shows what was at it, and the controls under both.
 
+import { project } from '../kit/link.js';
 import { same } from '../kit/payload.js';
 import { measuring, resize } from '../kit/sizes.js';
 import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
-import { arrange, describe, draw, drawOver, under, view } from './stage.js';
+import { arrange, describe, draw, drawOver, exposeAll, under, view } from './stage.js';
 import { Transport } from './transport.js';
 
 const REST = 1200; // ms at its end before it begins again, or a replay goes
 const FADE = 140; // ms in which a picture comes out of the one before
+const STRIP = 220; // pixels of the loss and the accuracy of a replay whose heads the page shows
 
 export class Player {
   /**
@@ -29,6 +31,8 @@ export class Player {
     this.looping = false;
     this.speed = 1;
     this.frames = 0;
+    this.listening = false; // for what ends a replay
+    this.elsewhere = false; // do pictures of the page show its heads?
     this.shownAt = -Infinity;
     this.calm = window.matchMedia('(prefers-reduced-motion: reduce)');
     this.transport = new Transport(root, {
@@ -95,6 +99,7 @@ export class Player {
     this.place = 0;
     this.listen(true);
     this.set({ playing: true });
+    this.arrange(); // by now it is known who shows the heads
   }
 
   /** End a replay, at its last step. */
@@ -105,11 +110,22 @@ export class Player {
     this.fire('end', true);
   }
 
-  /** Let any key and any click end a replay, or no more. */
+  /** Let any key and any click end the replay that begins; or, where it is over, none, and the page show its own pictures. */
   listen(on) {
+    if (on === this.listening) return;
+    this.listening = on;
     for (const type of ['keydown', 'pointerdown'])
       if (on) window.addEventListener(type, this.ending, true);
       else window.removeEventListener(type, this.ending, true);
+    this.told = '';
+    if (!on) project(null, this);
+  }
+
+  /** Let the page's pictures of these heads show a moment of the replay, where it is another one. */
+  project(look, fade) {
+    const moment = `${this.seen.picture} ${fade}`;
+    if (moment !== this.told) this.elsewhere = project({ panels: this.reel.panels, look }, this);
+    this.told = moment;
   }
 
   toggle() {
@@ -166,7 +182,8 @@ export class Player {
     const width = this.host.clientWidth;
     if (!this.reel || !width) return; // in a closed tab: the next size calls again
     this.ratio = window.devicePixelRatio || 1;
-    this.layout = arrange(this.reel, width, this.ratio, measuring(this.theme.font));
+    const stage = this.reel.replay && this.elsewhere ? { ...this.reel, panels: [], height: STRIP } : this.reel;
+    this.layout = arrange(stage, width, this.ratio, measuring(this.theme.font));
     const [wide, high] = [width, this.layout.height].map((length) => Math.round(length * this.ratio));
     resize([this.base, this.overlay], wide, high, this.ratio);
     this.stage.style.height = `${this.layout.height}px`;
@@ -184,6 +201,8 @@ export class Player {
     this.shown = this.seen.picture;
     const fade = this.calm.matches ? 1 : Math.min(1, (now - this.shownAt) / FADE);
     const look = reel.looks[this.theme.dark ? 'dark' : 'light'];
+    exposeAll(reel, this.seen, this.playing ? fade : 1);
+    if (this.listening) this.project(look, fade);
     draw(this.base.getContext('2d'), reel, this.layout, this.theme, look, this.ratio, this.seen, this.playing ? fade : 1);
     this.paintOver();
     if (this.pointed) this.read();

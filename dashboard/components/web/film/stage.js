@@ -114,13 +114,17 @@ export function view(reel, step) {
   };
 }
 
-/** Paint a view. `fade` from 0 to 1 is how far the newest picture and bars have come out of those before them. */
+/** Put the patterns of a view into the panels; `fade` from 0 to 1 is how far they have come out of those before them. */
+export function exposeAll(reel, seen, fade) {
+  for (const panel of reel.panels) expose(panel, seen.picture, fade);
+}
+
+/** Paint a view whose patterns are in the panels; `fade` is how far the newest bars have come out of those before them. */
 export function draw(context, reel, layout, theme, look, ratio, seen, fade) {
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.setLineDash([]);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   if (layout.grid) {
-    for (const panel of reel.panels) expose(panel, seen.picture, fade);
     const ink = { text: look.text, border: look.grid, font: theme.font };
     paint(context, { ...reel, colours: look.colours, forbidden: look.forbidden, dark: theme.dark }, layout.grid, ink, ratio);
   }
