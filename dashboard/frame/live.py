@@ -221,8 +221,10 @@ def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, *, a
     why = permission.to_resume(run)
     options = barred(why)
     if not state.live:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-line"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-end"):
             st.markdown(_headline(run, state, metrics, own), width="content")
+            if own and session.chosen().name == run.name and _has_result(run, state):
+                st.container(width="content", key="training-taken").caption("The pages now show it.")
             if again:
                 st.button("Again", type="tertiary", on_click=_play_again, args=(run.name,), key="training-again")
             film = PAGES["film"]
@@ -233,7 +235,7 @@ def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, *, a
             if st.button("", icon=":material/close:", help="Close this line", type="tertiary", key="put-away"):
                 _put_away()
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-line"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=WORDS).markdown(_headline(run, state, metrics, own))
         with st.container(width=PACE):
             training_panel.pick_pace(run, why)
@@ -330,9 +332,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    shown = own and _has_result(run, state) and not cut and session.chosen().name == run.name
-    taken = " The pages now show it." if shown else ""
-    return f"{mark} **{name}**: {reason}.{taken}"
+    return f"{mark} **{name}:** {reason}."
 
 
 def _what_it_waits_for(run: Run) -> str:

@@ -321,7 +321,7 @@ def test_where_no_training_can_begin_the_panel_says_why_and_the_run_keeps_the_re
     (run,) = handed
     run.set_state("failed", 0, why)
     app.run()
-    assert f"**{run.name}**: no training can begin" in said(app)
+    assert f"**{run.name}:** no training can begin" in said(app)
     assert any(button.label == "Resume" for button in app.button)
     monkeypatch.setattr(Pool, "trouble", "")
     app.run()
@@ -517,7 +517,7 @@ def buttons(app: AppTest) -> list[str]:
 
 def test_a_quick_training_says_its_time_at_once_is_replayed_once_and_leaves_one_line(handed: list[Run]) -> None:
     app, run = train_here(handed)
-    line = f"**{run.name}**: {run.state.reason}. The pages now show it."
+    line = f"**{run.name}:** {run.state.reason}."
     assert line in said(app)
     film = Film.load(run.folder / "film.npz")
     played = film_of(app)
@@ -557,7 +557,7 @@ def test_every_other_end_is_one_line_where_it_was_watched_and_nowhere_else(
     (run,) = handed
     run.set_state(status, step, reason)
     app.run()
-    assert f"**{run.name}**: {reason}." in said(app)
+    assert f"**{run.name}:** {reason}." in said(app)
     assert film_of(app) is None
     found = buttons(app)
     assert found[-1] == "put-away"
@@ -573,7 +573,7 @@ def test_every_other_end_is_one_line_where_it_was_watched_and_nowhere_else(
 def test_a_training_that_was_followed_is_not_replayed(handed: list[Run]) -> None:
     """By its pace, or because it took longer than a film; its film is there to be asked for."""
     app, run = train_here(handed, pace="1000")
-    assert f"**{run.name}**: " in said(app)
+    assert f"**{run.name}:** " in said(app)
     assert film_of(app) is None
     assert buttons(app) == ["training-again", "put-away"]
     run.ask(pace=None)

@@ -5,12 +5,11 @@ import { same } from '../kit/payload.js';
 import { measuring, resize } from '../kit/sizes.js';
 import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
-import { arrange, describe, draw, drawOver, exposeAll, under, view } from './stage.js';
+import { arrange, arrangeCharts, describe, draw, drawOver, exposeAll, under, view } from './stage.js';
 import { Transport } from './transport.js';
 
 const REST = 1200; // ms at its end before it begins again, or a replay goes
 const FADE = 140; // ms in which a picture comes out of the one before
-const STRIP = 220; // pixels of the loss and the accuracy of a replay whose heads the page shows
 
 export class Player {
   /**
@@ -79,6 +78,7 @@ export class Player {
     if (this.reel.live || first || atEnd) this.place = Math.max(0, this.last);
     else this.place = this.playing ? place(this.reel.stops, stood) : Math.max(0, upTo(this.reel.stops, stood) - 1);
     this.mark.hidden = !this.reel.replay;
+    this.line.hidden = this.reel.replay;
     this.arrange();
     if (this.reel.replay) return replayed || this.replay();
     this.listen(false);
@@ -182,8 +182,8 @@ export class Player {
     const width = this.host.clientWidth;
     if (!this.reel || !width) return; // in a closed tab: the next size calls again
     this.ratio = window.devicePixelRatio || 1;
-    const stage = this.reel.replay && this.elsewhere ? { ...this.reel, panels: [], height: STRIP } : this.reel;
-    this.layout = arrange(stage, width, this.ratio, measuring(this.theme.font));
+    const alone = this.reel.replay && this.elsewhere;
+    this.layout = alone ? arrangeCharts(width) : arrange(this.reel, width, this.ratio, measuring(this.theme.font));
     const [wide, high] = [width, this.layout.height].map((length) => Math.round(length * this.ratio));
     resize([this.base, this.overlay], wide, high, this.ratio);
     this.stage.style.height = `${this.layout.height}px`;

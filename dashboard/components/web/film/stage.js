@@ -9,6 +9,7 @@ import { measurement, pattern, upTo } from './reel.js';
 const HEADER = 24; // above each of the three parts, for its name
 const GAP = 26; // between the heads and the charts
 const CHART = { width: 300, height: 210 }; // the least that a chart needs
+const STRIP = 150; // the height of one in a strip
 const ABREAST = 16; // panels that flow, in a row at the most
 const NARROWEST = 44; // what each of them takes of the width at least, its gap included
 const STRETCH = 1.2; // how much higher than asked for the stage may be where that makes the heads larger
@@ -44,6 +45,12 @@ export function arrange(reel, width, ratio, measure) {
   for (const heading of best.grid.headings) heading.y += down;
   Object.assign(best.grid, { width: Math.round(width * ratio), height: Math.round(best.height * ratio) });
   return { ...best, width, plots: null };
+}
+
+/** Where the loss and the accuracy stand alone, where others show the heads. */
+export function arrangeCharts(width) {
+  const wide = width >= 2 * CHART.width;
+  return { grid: null, ...charts(0, 0, width, wide ? STRIP : 2 * STRIP, wide), width, plots: null };
 }
 
 /** The two charts in an area, side by side or one below the other, and where the stage then ends. */

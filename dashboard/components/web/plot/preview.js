@@ -89,12 +89,12 @@ export class Preview {
   /** The picture of the cells, if it shows what a head of the film ends with; and that head. */
   screen({ panels }) {
     const { stage, shown } = this.plot;
-    const { head: { number, name }, tokens } = shown.figure.layout.meta;
+    const { head: { number }, tokens } = shown.figure.layout.meta;
     if (this.fit?.panels !== panels || this.fit.figure !== shown.figure || !this.fit.image?.isConnected) {
       const head = panels[number];
       const pattern = matrices(stage).find(({ trace }) => trace.meta?.view === 'pattern');
       const fits =
-        pattern && head?.name === name && !pattern.trace.meta.numbers && equal(head.queries, tokens.y) &&
+        pattern && head && !pattern.trace.meta.numbers && equal(head.queries, tokens.y) &&
         equal(head.keys, tokens.x) && alike({ ...head, values: head.last }, pattern);
       this.fit = { panels, figure: shown.figure, head, image: fits ? cellsOf(stage, pattern.number) : null };
     }
