@@ -173,7 +173,7 @@ def _filmed(run: Run, *, lost: bool, lectured: bool) -> Run | None:
     if st.session_state.page == PAGES["film"].title or (lost and not lectured):
         return None
     shown = session.chosen().run if lost else run
-    return shown if shown is not None and live_pictures.kept_film(shown) is not None else None
+    return shown if shown is not None and (shown.folder / "film.npz").exists() else None
 
 
 @clicks.once

@@ -24,8 +24,11 @@ SHIFTS = """() => {
   new PerformanceObserver(note).observe({ type: 'layout-shift' });
 }"""
 MOVED = """() => window.shifts.map(({ value, sources }) => [value, sources.map(({ node }) => node?.className ?? '')])"""
-HEADS = """() => [...document.querySelectorAll('*')].map((each) => each.shadowRoot?.querySelector('.grid')?.__grid)
-  .find(Boolean).panels.map(({ values }) => [...values].map((value) => values instanceof Float32Array ? 255 * value : value))"""
+HEADS = """() => {
+  const roots = [...document.querySelectorAll('*')].map(({ shadowRoot }) => shadowRoot);
+  const { panels } = roots.map((root) => root?.querySelector('.grid')?.__grid).find(Boolean);
+  return panels.map(({ values }) => [...values].map((value) => (values instanceof Float32Array ? 255 * value : value)));
+}"""
 """What the grid of heads shows, in steps of 1/255."""
 PICTURE = (
     """() => document.querySelector('.al-plot .hm image').getAttributeNS('http://www.w3.org/1999/xlink', 'href')"""

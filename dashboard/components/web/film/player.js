@@ -3,12 +3,14 @@
 import { project } from '../kit/link.js';
 import { same } from '../kit/payload.js';
 import { measuring, resize } from '../kit/sizes.js';
+import { isConnected } from '../kit/streamlit_private.js';
 import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
 import { arrange, arrangeCharts, describe, draw, drawOver, exposeAll, under, view } from './stage.js';
 import { Transport } from './transport.js';
 
 const REST = 1200; // ms at its end before it begins again, or a replay goes
+const AGAIN = 3000; // ms after which the end of a replay is told once more: a request in that moment may have lost it
 const FADE = 140; // ms in which a picture comes out of the one before
 
 export class Player {
@@ -95,7 +97,7 @@ export class Player {
 
   /** Play once, from the beginning. */
   replay() {
-    if (this.calm.matches || this.last < 1) return setTimeout(() => this.end()); // Streamlit hears of nothing while it mounts
+    if (this.calm.matches || this.last < 1) return setTimeout(() => this.tellEnd()); // Streamlit hears of nothing while it mounts
     this.place = 0;
     this.listen(true);
     this.set({ playing: true });
@@ -107,7 +109,14 @@ export class Player {
     this.listen(false);
     this.place = Math.max(0, this.last);
     this.set({ playing: false });
+    this.tellEnd();
+  }
+
+  /** Say that the replay is over, until it is taken away. */
+  tellEnd() {
+    if (!this.host.isConnected || !this.reel.replay || this.listening) return;
     this.fire('end', true);
+    if (isConnected()) this.telling = setTimeout(() => this.tellEnd(), AGAIN);
   }
 
   /** Let any key and any click end the replay that begins; or, where it is over, none, and the page show its own pictures. */
@@ -291,6 +300,7 @@ export class Player {
   dispose() {
     this.playing = false;
     this.listen(false);
+    clearTimeout(this.telling);
     this.sizes.disconnect();
     this.schemes.removeEventListener('change', this.schemeChanged);
     cancelAnimationFrame(this.next);
