@@ -25,10 +25,10 @@ FEW_STOPS, MANY_STOPS = 12, 40
 
 HTML = """
 <div class="film" data-state="empty">
-  <p class="replay" style="margin: 0" hidden></p>
+  <p class="replay" hidden></p>
   <div class="stage" role="application" tabindex="0" aria-describedby="film-help">
     <canvas class="base"></canvas>
-    <canvas class="overlay" style="position: absolute"></canvas>
+    <canvas class="overlay"></canvas>
   </div>
   <div class="transport" role="group" aria-label="Player" hidden>
     <div class="line">
@@ -51,7 +51,7 @@ HTML = """
     </div>
   </div>
   <p class="sentence" role="status" data-hint="Point at a cell, at the loss or at a bar to read it."></p>
-  <p class="note" style="margin: 0"></p>
+  <p class="note"></p>
   <p class="help" id="film-help" hidden>Space plays and pauses; the arrow keys step; Home and End go to either end.
   Point at a cell, at the loss or at a bar to read it.</p>
 </div>

@@ -255,6 +255,7 @@ def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, *, a
                 icon="skip_next",
                 letter="N",
                 help_="Take one step and pause",
+                first=True,
                 width="content",
             )
         st.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", **options)

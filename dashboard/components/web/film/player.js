@@ -26,6 +26,8 @@ export class Player {
     this.line = root.querySelector('.sentence');
     this.note = root.querySelector('.note');
     this.mark = root.querySelector('.replay');
+    this.overlay.style.position = 'absolute'; // the style sheet may come later than the first picture
+    this.mark.style.margin = this.note.style.margin = 0;
     this.fire = fire;
     this.place = 0; // among the stops; a fraction is on the way to the next
     this.playing = false;
