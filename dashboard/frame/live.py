@@ -74,9 +74,10 @@ def _is_taken_over(run: Run) -> bool:
 
 
 def _is_spoken_of(run: Run, races: bool) -> bool:
-    """Does a training that is over concern this page: was it watched here, or does the page show its model?"""
+    """Does a training that is over concern this page: was it watched here, did it end here, or is its model shown?"""
     shown = session.chosen().name == run.name and not st.session_state.imported
-    return not races and (shown or _is_watched_here())
+    ended_here = st.session_state.get("ended_on") == st.session_state.page
+    return not races and (shown or ended_here or _is_watched_here())
 
 
 def _is_watched_here() -> bool:
@@ -136,6 +137,7 @@ def _watch(name: str, races: bool) -> None:
             session.look_at_last_step(name)
         if own and (lost if longest is not None and lost else _was_quick(run, metrics)):
             st.session_state.replay = name
+        st.session_state.ended_on = st.session_state.page
         st.session_state.taken_over = name  # last: the next run does all of it again where this one is broken off
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
