@@ -23,6 +23,7 @@ from starlette.middleware import Middleware
 from dashboard.components import scripts
 from dashboard.components.documents import pages
 from dashboard.frame import first_page
+from dashboard.frame.style import style
 from dashboard.models import menu
 from dashboard.server import descriptors, entrance, http, news, roles, rooms, streamlit_private
 from dashboard.server.sockets import answer_at_once
@@ -76,6 +77,6 @@ app = st.App(
         *news.routes(http.base()),
         *rooms.routes(http.base(), rooms.place(), pages.live_page, entrance.is_owner),
     ],
-    middleware=[*http.middleware(), Middleware(scripts.Scripts, base=http.base())],
+    middleware=[*http.middleware(style()), Middleware(scripts.Scripts, base=http.base())],
     lifespan=lifespan,
 )

@@ -29,7 +29,7 @@ from dashboard.parts.widgets import barred
 from dashboard.server import background
 from dashboard.server.deadlines import deadlines
 from dashboard.view import clicks, permission, session, training
-from dashboard.view.pages import PAGES
+from dashboard.view.pages import PAGES, Page
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
 from transformer.training.queue import warm_ups
@@ -43,17 +43,19 @@ OBEDIENCE = 0.3
 """Seconds for which a click waits to be obeyed, so that it is answered by what it did."""
 WORDS, PACE = 450, 200
 """Pixels of the headline and of the pace; what has no room beside them goes to a second line."""
+RACES = "runs"
+"""The address of the page that shows several trainings at once."""
 FILM = LENGTH / 1000
 """Seconds of a replay; a training that took longer was followed while it went on."""
 AFTERWARDS = 3.0
 """Seconds after its end for which a run's film is waited for, unless its process still holds it."""
 
 
-def panel(*, races: bool = False) -> None:
+def panel(page: Page) -> None:
     """Show the training that this session started or chose to watch, until it is put away; one line for another's.
 
-    Its place is there before it: what comes and goes in it puts nothing else of the page into another place. Beside
-    `races` it is a line without pictures, and nothing once it is over.
+    Its place is there before it: what comes and goes in it puts nothing else of the page into another place. On the
+    page of races it is a line without pictures, and nothing once it is over.
     """
     place, run = st.container(key="training-dock"), training.watched()
     if run is None:
@@ -62,10 +64,10 @@ def panel(*, races: bool = False) -> None:
         if run.name not in (session.started(), st.session_state.get("watching")):
             if run.state.live:
                 redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
-        elif not _is_taken_over(run) or _is_spoken_of(run, races):
+        elif not _is_taken_over(run) or _is_spoken_of(run, page):
             with st.container(key="training"):
                 _uncover(f"{run.name} {st.session_state.get('watched_since')}")
-                redraw_on_news(partial(_watch, run.name, races), every=partial(_interval, run), news=_News(run))
+                redraw_on_news(partial(_watch, run.name, page), every=partial(_interval, run), news=_News(run))
 
 
 def _is_taken_over(run: Run) -> bool:
@@ -73,17 +75,16 @@ def _is_taken_over(run: Run) -> bool:
     return not run.state.live and st.session_state.get("taken_over") == run.name
 
 
-def _is_spoken_of(run: Run, races: bool) -> bool:
+def _is_spoken_of(run: Run, page: Page) -> bool:
     """Does a training that is over concern this page: was it watched here, did it end here, or is its model shown?"""
-    shown = session.chosen().name == run.name and not st.session_state.imported
-    ended_here = st.session_state.get("ended_on") == st.session_state.page
-    return not races and (shown or ended_here or _is_watched_here())
+    shown = bool(page.follows) and not page.imported and session.chosen().name == run.name
+    ended_here = st.session_state.get("ended_on") == page.title
+    return page.address != RACES and (shown or ended_here or _is_watched_on(page))
 
 
-def _is_watched_here() -> bool:
-    """Is this the page on which the training was begun?"""
-    watched: bool = st.session_state.get("watched_on") == st.session_state.page
-    return watched
+def _is_watched_on(page: Page) -> bool:
+    """Was the training begun on this page, and has it its pictures there?"""
+    return page.address != RACES and st.session_state.get("watched_on") == page.title
 
 
 def _uncover(what: str) -> None:
@@ -121,7 +122,7 @@ def _watch_another(name: str) -> None:
     st.session_state.watched_on = st.session_state.page
 
 
-def _watch(name: str, races: bool) -> None:
+def _watch(name: str, page: Page) -> None:
     began = time.perf_counter()
     run = menu.run_called(name)
     own = session.started() == name
@@ -137,17 +138,17 @@ def _watch(name: str, races: bool) -> None:
             session.look_at_last_step(name)
         if own and (lost if longest is not None and lost else _was_quick(run, metrics)):
             st.session_state.replay = name
-        st.session_state.ended_on = st.session_state.page
+        st.session_state.ended_on = page.title
         st.session_state.taken_over = name  # last: the next run does all of it again where this one is broken off
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         clicks.again()  # it is there: nothing is left to wait for
-    shown = not races and _is_watched_here()
+    shown = _is_watched_on(page)
     if not shown and st.session_state.get("replay") == name:
         st.session_state.pop("replay")  # the reader has gone on
-    filmed = None if state.live else _filmed(run, lost=lost, lectured=longest is not None)
-    _line(run, state, metrics, own, again=filmed is not None and not races)
+    filmed = None if state.live else _filmed(run, page, lost=lost, lectured=longest is not None)
+    _line(run, state, metrics, own, page, again=filmed is not None)
     if state.live and shown:
         with st.container(key="training-pictures"):
             live_pictures.training(run, metrics)
@@ -167,12 +168,12 @@ def _was_quick(run: Run, metrics: list[dict[str, Any]]) -> bool:
     return run.state.status == "finished" and at_full_speed and bool(metrics) and metrics[-1]["seconds"] < FILM
 
 
-def _filmed(run: Run, *, lost: bool, lectured: bool) -> Run | None:
-    """The run whose film can be shown after a training: its own. None without one, and on the page where it stands.
+def _filmed(run: Run, page: Page, *, lost: bool, lectured: bool) -> Run | None:
+    """The run whose film can be shown after a training: its own. None without one, where it stands, and beside races.
 
     Of one that came to nothing in a lecture, that of the model which the pages show.
     """
-    if st.session_state.page == PAGES["film"].title or (lost and not lectured):
+    if page.address in ("film", RACES) or (lost and not lectured):
         return None
     shown = session.chosen().run if lost else run
     return shown if shown is not None and (shown.folder / "film.npz").exists() else None
@@ -215,7 +216,7 @@ def _film_is_coming(run: Run) -> bool:
     return coming
 
 
-def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, *, again: bool) -> None:
+def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, page: Page, *, again: bool) -> None:
     """What is going on, and the buttons that change it; whose training it is not only looks.
 
     Of a training that is over: how it ended, and the ways to its film, if there is one.
@@ -229,9 +230,8 @@ def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, *, a
                 st.container(width="content", key="training-taken").caption("The pages now show it.")
             if again:
                 st.button("Again", type="tertiary", on_click=_play_again, args=(run.name,), key="training-again")
-            film = PAGES["film"]
-            if session.chosen().name == run.name and _has_result(run, state) and st.session_state.page != film.title:
-                st.page_link(film.script, label="Film", width="content")
+            if session.chosen().name == run.name and _has_result(run, state) and page.address != "film":
+                st.page_link(PAGES["film"].script, label="Film", width="content")
             if run.resumable:
                 st.button("Resume", type="tertiary", on_click=training.resume, args=(run,), key="resume", **options)
             if st.button("", icon=":material/close:", help="Close this line", type="tertiary", key="put-away"):

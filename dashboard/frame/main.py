@@ -7,14 +7,14 @@ import streamlit as st
 
 from dashboard import theme
 from dashboard.components import appearance
-from dashboard.frame import glossary, health, live, other_models, sharing, sidebar, training_panel
+from dashboard.frame import glossary, health, live, other_models, sharing, sidebar, tabs, training_panel
 from dashboard.frame.guided import exercise, lecture, prediction, preparing, reaching
 from dashboard.frame.style import style
 from dashboard.parts import prose, waiting
 from dashboard.server import background
 from dashboard.server.streamlit_private import is_visited, run_again
 from dashboard.view import clicks, permission, session, training
-from dashboard.view.pages import OVERVIEW, PAGES
+from dashboard.view.pages import OVERVIEW, PAGES, Page
 from transformer.foundation.checks import UserError
 
 st.set_page_config(
@@ -26,21 +26,22 @@ st.set_page_config(
 
 background.begun.set()
 menus: dict[str, list] = {}
-for each in PAGES.values():
+bar: dict[str, list[Page]] = {}  # each place in it, those without a menu first: that is how Streamlit draws them
+for each in sorted(PAGES.values(), key=lambda each: not each.stands_in_bar):
     entry = st.Page(
         each.script,
-        title=each.title,
+        title=each.entry or each.title,
         icon=f":material/{each.icon}:",
         url_path=each.address,
         default=each is OVERVIEW,
+        visibility="visible" if each is each.tabs[0] else "hidden",
     )
-    menus.setdefault(each.menu, []).append(entry)
-page = st.navigation(menus, position="top")
+    menus.setdefault("" if each.stands_in_bar else each.menu, []).append(entry)
+    bar.setdefault(each.menu or each.title, []).append(each)
+page = st.navigation(menus, position="top", expanded=True)
 shown = PAGES.get(page.url_path, OVERVIEW)
-# The pages without a menu stand in the bar by themselves.
-bar = [[each] for each in menus[""]] + [pages for menu, pages in menus.items() if menu]
-st.html(style(next(place for place, pages in enumerate(bar, 1) if page in pages)))
-session.begin(page.title, imported=shown.imported)
+st.html(style(next(place for place, pages in enumerate(bar.values(), 1) if shown in pages)))
+session.begin(shown.title, imported=shown.imported)
 appearance.follow(clicks.touch)
 notices = st.container()
 
@@ -64,7 +65,7 @@ def body() -> None:
         clicks.again()
     with told():
         if shown.transformer and session.chosen().config.model.recurrent:
-            other_models.transformer_wanted(page.title, session.chosen())
+            other_models.transformer_wanted(shown.title, session.chosen())
         else:
             run_again(page)
         with task:
@@ -82,7 +83,8 @@ with told():
     training.offer()
     sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once
-        live.panel()
+        live.panel(shown)
+    tabs.strip(shown)
     glossary.draw()
     prediction.draw(shown)
     (st.fragment(body) if run_again.is_there() else body)()
@@ -93,7 +95,7 @@ with told():
         prediction.switch()
         if not session.settings().lecture:
             sharing.button()
-    if not shown.imported:
+    if shown.follows and not shown.imported:
         health.strip(session.chosen(), notices)
     session.finish()
     background.drawn.set()

@@ -1,4 +1,4 @@
-"""The sidebar: the model, the step and what the model reads; on some pages a model that is not ours."""
+"""The sidebar: the model, the step and what the model reads, as far as a page follows them; or a model not ours."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dashboard.view import imported as view
 from dashboard.view.link import longest
 from dashboard.view.pages import Page
 from transformer.foundation.checks import UserError
+from transformer.tasks import Question
 from transformer.text.task import Text
 
 
@@ -57,20 +58,27 @@ def note(model: Model) -> str:
 
 
 def sidebar(page: Page) -> None:
-    """Which model, where in it the page is, and which input, unless the page asks by itself."""
+    """Which model, where in it the page is, and which input: what the page follows of them."""
     with st.sidebar:
         if page.imported:
             _imported()
             return
-        model = _model_menu()
+        model = session.chosen()  # first: a run that is gone is said on any page
+        if not page.follows:
+            # Something stands here at once: a sidebar that opens late moves the whole page.
+            st.caption(f"This page does not depend on the model that is open, {plain(model.name)}.")
+            return
+        _model_menu(model)
+        if page.follows != "model":
+            _step(model)
         small_map.draw(page, model.config.model)
-        if not page.own_input:
+        if page.follows == "input":
             _input(model)
 
 
-def _model_menu() -> Model:
+def _model_menu(model: Model) -> None:
+    """Which model, what it is, and the way to go on with its training."""
     menu = session.choices()
-    model = session.chosen()
 
     def picked(name: str) -> None:
         if name != session.chosen().name:
@@ -94,7 +102,11 @@ def _model_menu() -> Model:
         st.button(
             "Resume its training", on_click=training.resume, args=(run,), icon=":material/resume:", width="stretch"
         )
-    steps = list(choice.snapshots)
+
+
+def _step(model: Model) -> None:
+    """Which step of its training is shown, where several are kept."""
+    steps = list(session.choices()[model.name].snapshots)
     if len(steps) > 1:
         bound_choice(
             st.select_slider,
@@ -102,15 +114,32 @@ def _model_menu() -> Model:
             "step",
             steps,
             steps[-1],
-            help="Every page shows the model as it was at this step.",
+            help="Every page about the model shows it as it was at this step.",
         )
-    return model
 
 
 def _input(model: Model) -> None:
+    """What the model reads: typed, or drawn."""
+    task, lawful, failed = model.task, model.task.lawful, "input_error" in st.session_state
+    afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
+
+    def drawn() -> None:
+        session.update(input=in_a_line(task.typed(session.draw(model))), **afresh)
+
+    question_field(model, session.question(model))
+    st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
+    if not lawful:
+        length(model)
+    if failed:
+        return
+    st.caption(f"Type {task.input_rule}. {_length_note(model)}" if lawful else note(model))
+
+
+def question_field(model: Model, question: Question) -> None:
+    """Draw the field with what the model reads; what it cannot read stays there, with the reason."""
     task, lawful = model.task, model.task.lawful
     afresh = {} if lawful else {"query": None, "key": None}  # of other words another place is worth a look
-    shown = task.typed(session.question(model))
+    shown = task.typed(question)
     error = st.session_state.pop("input_error", "")
 
     def written(typed: str) -> None:
@@ -122,9 +151,6 @@ def _input(model: Model) -> None:
             return
         session.update(input=in_link(task, typed), **afresh)
 
-    def drawn() -> None:
-        session.update(input=in_a_line(task.typed(session.draw(model))), **afresh)
-
     controlled(
         st.text_input if lawful else st.text_area,
         "The question" if lawful else "Input",
@@ -134,15 +160,8 @@ def _input(model: Model) -> None:
         picked=written,
         max_chars=longest("input"),
     )
-    st.button("Draw another", on_click=drawn, width="stretch", shortcut="D", icon=":material/casino:")
-    if not lawful:
-        length(model)
     if error:
         st.error(plain(error), icon=":material/error:")
-    elif lawful:
-        st.caption(f"Type {task.input_rule}. {_length_note(model)}")
-    else:
-        st.caption(note(model))
 
 
 def _length_note(model: Model) -> str:
@@ -160,9 +179,6 @@ def _length_note(model: Model) -> str:
 def _imported() -> None:
     """Which of them, and what it reads: once it is opened, that is known."""
     model = view.chosen()
-    if model is None:
-        st.caption("No model has been brought in yet.")
-        return
     controlled(
         st.selectbox,
         "Imported model",

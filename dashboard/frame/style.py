@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 
-def style(menu: int) -> str:
-    """The style sheet as HTML; the menu of the bar, counted from 1, holds the present page."""
+def style(menu: int = 0) -> str:
+    """The style sheet as HTML; the menu of the bar, counted from 1, holds the present page: 0 is none."""
     return f"<style>{_rules().replace('MENU', str(menu))}</style>"
 
 

@@ -1,7 +1,7 @@
 """Models that are not ours: where they lie, one of them opened, and what its attention does with an input.
 
 Their names stand in one small file beside the runs; links and pages say a name and never where it lies. Besides it
-there are the folders in ATTENTION_LAB_MODELS, and the model that the server was started with (`--module`).
+there are the folders in ATTENTION_LAB_MODELS, the model that the server was started with (`--module`), and a sample.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dashboard.models import background, menu
 from dashboard.models.cache import cached, keyed_by_repr
 from transformer.analysis.findings import Attention, Detail, Head
 from transformer.analysis.heads.metrics import Metric
+from transformer.capturing import sample
 from transformer.capturing.metrics import METRICS as MEASURED
 from transformer.foundation.atomic_files import sweep, write_whole
 from transformer.foundation.checks import UserError
@@ -68,12 +69,16 @@ class Imported:
 
     name: str
     where: str
-    """Its folder; or "my_model:build", of the one that the server was started with."""
+    """Its folder; or "my_model:build", of the one that the server was started with and of the sample."""
     stamp: float = 0.0
 
     @property
     def is_module(self) -> bool:
-        return self.name == module()
+        return self.where == module() or self.is_sample
+
+    @property
+    def is_sample(self) -> bool:
+        return self.where == sample.BUILT
 
     def folder(self) -> Folder:
         """What its folder says, without reading any weights. Raises FolderError."""
@@ -102,11 +107,12 @@ def module() -> str:
 
 
 def listed() -> dict[str, Imported]:
-    """All of them by name: the server's own first, then those of the folder, then those that were brought in."""
+    """All of them by name: the server's own first, those of the folder, those that were brought in, and the sample."""
     found = {module(): module()} if module() else {}
     if folders := os.environ.get(FOLDERS):
         found |= {path.name: str(path) for path in sorted(Path(folders).glob("*")) if (path / "config.json").is_file()}
     found |= {name: where for name, where in _read().items() if name not in found}
+    found.setdefault(sample.NAME, sample.BUILT)
     return {name: Imported(name, where, _stamp(where)) for name, where in found.items()}
 
 
@@ -205,11 +211,12 @@ def _open(imported: Imported) -> Foreign:
 
 @cached(32)
 def _digest(imported: Imported) -> str:
-    """The SHA-256 of its weights' files, one after the other; empty for a module, whose weights are nowhere written."""
-    if imported.is_module:
+    """The SHA-256 of its weights' files, one after the other; empty for a module whose weights are nowhere written."""
+    if imported.where == module():
         return ""
+    folder = sample.FOLDER if imported.is_sample else Path(imported.where)
     digest = hashlib.sha256()
-    for path in sorted(Path(imported.where).glob("*.safetensors")):
+    for path in sorted(folder.glob("*.safetensors")):
         with open_file(path) as file:
             while part := file.read(2**22):
                 digest.update(part)

@@ -42,6 +42,33 @@ def foremost(values: Mapping[K, float], write: Callable[[float], str] = "{:.2f}"
     return [each for each, value in known.items() if write(value) == most]
 
 
+def tokens_in_words(names: Sequence[str], of: int = 0) -> str:
+    """These tokens in words, or how many they are: "'a' and 'b'", "7 tokens"; all there were `of` the likeliest that
+    are known, "16 tokens or more"."""
+    if len(names) <= FEW:
+        return listed([f"'{name}'" for name in names])
+    return f"{len(names):,} tokens{' or more' if len(names) == of else ''}"
+
+
+@claim
+def largest_in_size(lead: str, values: np.ndarray, where: Callable[[int], str] = "in dimension {}".format) -> str:
+    """`lead`, then which of these numbers is farthest from 0, and `where`; where no digit tells several apart, all."""
+    if len(values) == 1:
+        return f"{lead} It is {signed(values[0])}."
+    sizes = dict(enumerate(np.abs(values).tolist()))
+    most = foremost(sizes)
+    size = f"{sizes[most[0]]:.2f}"
+    if not size.strip("0."):
+        return f"{lead} All are {'nearer to 0 than 0.005' if values.any() else '0'}."
+    if len(most) == len(values):
+        return f"{lead} All {len(values)} lie {size} from 0."
+    if len(most) > FEW:
+        return f"{lead} The largest in size are {len(most)} of these {len(values)}: each lies {size} from 0."
+    if len(most) > 1:
+        return f"{lead} The largest in size are {listed([f'{signed(values[at])} {where(at)}' for at in most])}."
+    return f"{lead} The largest in size is {signed(values[most[0]])}, {where(most[0])}."
+
+
 def heads_in_words(heads: Sequence[str]) -> tuple[str, bool]:
     """These heads in words, as a sentence begins, and whether there are several: "Heads 0.1 and 1.0", "6 heads"."""
     if len(heads) > FEW:

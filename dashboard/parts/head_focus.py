@@ -18,6 +18,7 @@ from dashboard.parts.heads import LINK, heads_of
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.findings import Attention, Detail, Head
+from transformer.foundation.claims import claim
 from transformer.foundation.foreign import shortened
 
 WINDOW = 64
@@ -128,16 +129,24 @@ def draw_head(
     plot(figure, key=key, alt=alt, height=None, on_click=clicked, makers=makers)
 
 
+@claim
 def strongest(values: np.ndarray, detail: Detail | Attention) -> str:
-    """The greatest value, as a sentence, leaving out rows that have a single key to look at."""
-    row, column = _strongest(values, detail)
+    """The greatest weight of a pattern, and where it stands; a query that sees one key alone has no choice."""
+    several = detail.mask.sum(axis=1) > 1
+    if not several.any():
+        return "No query sees more than one key."
+    shown = np.where(detail.mask & several[:, None], values, -1.0)
+    level = np.argwhere(shown.round(2) == shown.max().round(2))
+    row, column = level[0].tolist()
     factor = _tokens_a_cell(detail)
     at = "at {}" if factor == 1 else "from {} on"
     who, whom = (
         f"'{names[place]}' {at.format(place * factor + 1)}"
         for names, place in ((detail.queries, row), (detail.keys, column))
     )
-    return f"The largest weight is {values[row, column]:.2f}: query {who} reads {whom}."
+    begins = "Of queries that see several keys, the" if (detail.mask.sum(axis=1) == 1).any() else "The"
+    among = f", in {len(level)} cells. In the first of them," if len(level) > 1 else ":"
+    return f"{begins} largest weight is {shown.max():.2f}{among} query {who} reads {whom}."
 
 
 def _tokens_a_cell(detail: Detail | Attention) -> int:

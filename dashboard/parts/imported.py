@@ -14,7 +14,6 @@ from dashboard.parts.prose import plain, sentence
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view import imported as view
-from dashboard.view.pages import PAGES
 from transformer.foundation.checks import UserError, reason
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ def begin(title: DeltaGenerator) -> tuple[Imported, Foreign, Look] | None:
     Then `title` and the page say why.
     """
     model = view.chosen()
-    if model is None:
-        title.title("This page needs a model of your own. None has been brought in yet.", anchor=False)
-        page = PAGES["imported"]
-        st.page_link(page.script, label=page.title, icon=f":material/{page.icon}:")
-        return None
     foreign = opened(model, title)
     seen = None if foreign is None else look(model, foreign, title)
     return None if foreign is None or seen is None else (model, foreign, seen)

@@ -12,8 +12,11 @@ from dashboard.components.plot import coloured
 from dashboard.components.sheet import Axis, Series, sheet
 from dashboard.figures.html.tinted_text import tinted_text
 from dashboard.figures.kit.numbers import between, signed
+from dashboard.parts.claims import foremost
 from dashboard.parts.prose import plain
 from transformer.analysis.accuracy.windows import ByPlace
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 from transformer.text.perplexity import perplexity, said
 from transformer.text.perplexity import said as in_words
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_NATS, MOST_CHANGE = 10.0, 3.0
 """Nats, and a change of nats, at which a token has the full colour."""
+NAMED = 3
+"""Tokens that are named one by one; more are counted."""
 
 
 def sentences(found: ByPlace) -> list[str]:
@@ -38,9 +43,13 @@ def sentences(found: ByPlace) -> list[str]:
 def counted_tokens(which: np.ndarray, tokens: Sequence[str]) -> str:
     """ "12 of 20 words, and 5 of 19 blanks, line ends and marks": how many tokens of each kind are `which`, bool."""
     word = np.array([any(letter.isalnum() for letter in token) for token in tokens], dtype=bool)
-    named = "words" if any(len(token) > 1 for token in tokens) else "letters"
-    kinds = ((word, named), (~word, "blanks, line ends and marks"))
-    return ", and ".join(f"{which[kind].sum()} of {kind.sum()} {name}" for kind, name in kinds if kind.any())
+    named = "word" if any(len(token) > 1 for token in tokens) else "letter"
+    kinds = ((word, named, f"{named}s"), (~word, "blank, line end or mark", "blanks, line ends and marks"))
+    return ", and ".join(
+        f"{which[kind].sum()} of {kind.sum()} {one if kind.sum() == 1 else several}"
+        for kind, one, several in kinds
+        if kind.any()
+    )
 
 
 def passage(first: Said, last: Said | None, *, key: str) -> None:
@@ -50,24 +59,57 @@ def passage(first: Said, last: Said | None, *, key: str) -> None:
     words = [_priced(first, last, place) for place in range(len(first.targets))]
     ends = ("0 nats", f"{most:g} nats or more") if last is None else (f"{most:g} nats less", f"{most:g} nats more")
     html = coloured(tinted_text, first.targets, cost, words, most=most, ends=ends, signed=last is not None)
-    worst = int(np.abs(cost).argmax())
-    named = f"‘{plain(first.targets[worst])}’ at {worst + 1}"
-    if last is None:
-        said = (
-            f"It guesses {counted_tokens(first.right, first.targets)}, at {first.nats.mean():.2f} nats a token. "
-            f"{named} surprises most, with {cost[worst]:.1f} nats."
-        )
-    else:
-        changed = np.array(first.tokens) != np.array(last.tokens)
-        said = (
-            f"The guess changes for {counted_tokens(changed, first.targets)}. A token costs "
-            f"{first.nats.mean():.2f} nats before and {last.nats.mean():.2f} after. "
-            f"{named} changes most, by {signed(float(cost[worst]), 1, plus=True)} nats."
-        )
+    said = passage_sentence(first, last)
     axis = (Axis("position", np.arange(1, len(cost) + 1), first.targets),)
     series = [Series("before", first.nats, axis), *([] if last is None else [Series("after", last.nats, axis)])]
     sheet(html, series, key=key, alt=said)
-    st.caption(f"{said} Each token is predicted from the tokens of the text before it.")
+    st.caption(f"{plain(said)} Each token is predicted from the tokens of the text before it.")
+
+
+@claim
+def passage_sentence(first: Said, last: Said | None) -> str:
+    """What a passage costs, or what a change does to it; and the tokens where that is most, as it is written."""
+    if last is None:
+        said = f"It guesses {counted_tokens(first.right, first.targets)}, at {first.nats.mean():.2f} nats a token."
+        return f"{said}{_surprise_most(first.targets, first.nats)}"
+    changed = np.array(first.tokens) != np.array(last.tokens)
+    said = (
+        f"The guess changes for {counted_tokens(changed, first.targets)}. A token costs "
+        f"{first.nats.mean():.2f} nats before and {last.nats.mean():.2f} after."
+    )
+    return f"{said}{_change_most(first.targets, last.nats - first.nats)}"
+
+
+def _surprise_most(tokens: Sequence[str], cost: np.ndarray) -> str:
+    """Which tokens of several surprise most; behind a sentence, so with a blank before it."""
+    who, several = _furthest(tokens, cost)
+    if not who:
+        return ""
+    most = f"{cost.max():.1f} nats"
+    return f" {who} surprise most, with {most} each." if several else f" {who} surprises most, with {most}."
+
+
+def _change_most(tokens: Sequence[str], change: np.ndarray) -> str:
+    """Which tokens of several change most, up or down."""
+    most = float(change[np.abs(change).argmax()])
+    if f"{abs(most):.1f}" == "0.0":
+        return " The cost of no token changes by as much as 0.05 nats."
+    who, several = _furthest(tokens, np.abs(change))
+    if not who:
+        return ""
+    if several:
+        return f" {who} change most, by {abs(most):.1f} nats each."
+    return f" {who} changes most, by {signed(most, 1, plus=True)} nats."
+
+
+def _furthest(tokens: Sequence[str], values: np.ndarray) -> tuple[str, bool]:
+    """The tokens of the greatest value as it is written, in words, and are they several? Empty where that is all."""
+    level = foremost(dict(enumerate(values.tolist())), "{:.1f}".format)
+    if len(level) == len(tokens):
+        return "", False
+    if len(level) > NAMED:
+        return f"{len(level)} tokens", True
+    return listed([f"‘{tokens[place]}’ at {place + 1}" for place in level]), len(level) > 1
 
 
 def _priced(first: Said, last: Said | None, place: int) -> str:

@@ -48,13 +48,13 @@ def routes(first: str) -> list[BaseRoute]:
     ]
 
 
-def middleware() -> list[Middleware]:
-    """The middleware for `st.App(middleware=…)`."""
+def middleware(style: str) -> list[Middleware]:
+    """The middleware for `st.App(middleware=…)`; the page begins with these styles."""
     return [
         Middleware(SecurityHeaders),
         Middleware(Guard),
         Middleware(Door),
-        Middleware(ConnectingPage),
+        Middleware(OwnPage, style=style),
         Middleware(Entrance, base=base()),
     ]
 
@@ -129,11 +129,15 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-class ConnectingPage:
-    """ASGI middleware that gives Streamlit's page the script by which it opens its socket without asking around."""
+class OwnPage:
+    """ASGI middleware that gives Streamlit's page what it begins with.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    That is the script by which it opens its socket without asking around, and the style sheet of the pages: what
+    `st.html` brings comes when the page stands already, and moves all of it.
+    """
+
+    def __init__(self, app: ASGIApp, style: str) -> None:
+        self.app, self.style = app, style
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start: Message | None = None
@@ -152,7 +156,8 @@ class ConnectingPage:
                     page = served_page().encode()
                     packed = headers.get("Content-Encoding") == "gzip" and len(body) < len(page)
                     if page and page == (gzip.decompress(body) if packed else body):
-                        body = connecting_page().encode()
+                        # Last, so that they come after Streamlit's own.
+                        body = connecting_page().replace("</body>", f"{self.style}</body>", 1).encode()
                         headers["Content-Length"] = str(len(body))
                         for name in ("Content-Encoding", "ETag", "Last-Modified"):  # of the page without it
                             del headers[name]

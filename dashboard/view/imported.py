@@ -19,17 +19,12 @@ NUMBERS = "3 1 4 1 5 9 2 6 3 1 4 1 5 9 2 6"
 """What one reads that has no tokenizer."""
 
 
-def chosen() -> Imported | None:
-    """The model that the view names, or the first of the list; None where the list is empty.
+def chosen() -> Imported:
+    """The model that the view names, or the first of the list: the sample, where no other has been brought in.
 
     What it names in vain falls back, with a notice. Raises UserError where the list cannot be read.
     """
     listed = imported.listed()
-    if not listed:
-        if name := session.settings().imported:
-            session.notice(f"There is no model “{shortened(name, 60)}” on the list of this server. The list is empty.")
-            session.update(imported="")
-        return None
     first = next(iter(listed))
     name = session.named(
         "imported",

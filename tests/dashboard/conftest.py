@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 
 from tests.kit.gpus.sitecustomize import ASKED
 from tests.kit.pages import ROOT
+from transformer.foundation import claims
+from transformer.foundation.claims import Claim
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +27,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of runs, in which there is nothing yet."""
     monkeypatch.setattr("dashboard.models.menu.ROOT", tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def heard() -> Iterator[list[Claim]]:
+    """What claims are made."""
+    found: list[Claim] = []
+    claims.listeners.append(found.append)
+    yield found
+    claims.listeners.remove(found.append)
 
 
 @pytest.fixture(autouse=True)

@@ -237,7 +237,7 @@ def test_a_page_tells_nothing_of_the_machine_and_falls_back_when_its_run_is_remo
     shutil.rmtree(root)
     said(app.run())
     assert not root.exists(), "made anew"
-    if not PAGES[page].imported:  # its sidebar offers no runs
+    if PAGES[page].follows and not PAGES[page].imported:  # its sidebar offers the runs
         assert app.selectbox(key="control-run").value == "compiled"
 
 

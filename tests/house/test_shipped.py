@@ -268,9 +268,10 @@ def test_its_page_says_what_its_card_does(reader):
     said = whole_sentence(card, 0.5)
     assert said.startswith("Perplexity 21.1 over 161,792 held-out tokens, in windows of 512. ")
     assert (card["read"], round(card["perplexity"], 1)) == (161_792, 21.1)
-    for name, value in {"10-gram": 27.08, "5-gram": 27.09, "trigram": 28.11, "unigram": 120.65}.items():
+    for name, value in {"9-gram": 27.08, "5-gram": 27.09, "trigram": 28.11, "unigram": 120.65}.items():
         assert card["baselines"][name] == pytest.approx(value, abs=0.005)
         assert f"{value} for a {name}" in said
+    assert f"{card['baselines']['10-gram']:.2f} for a 9-gram and a 10-gram, the best of orders 3 to 10" in said
     for wordless in (0.5, 0.0):  # of the tokens that an n-gram sees before the next one so many are words
         five, ten = ((n - 1) * (1 - wordless) for n in (5, 10))
         assert f"a 5-gram sees {five:.1f} words and a 10-gram sees {ten:.1f} words" in whole_sentence(card, wordless)

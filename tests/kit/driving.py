@@ -74,8 +74,9 @@ PAGES = {
     "Check mine": 0,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""
-MENUS = {each.title: each.menu for each in pages.PAGES.values()}
-"""The menu of each page. On a screen that has just become wider it stands in the bar a tenth of a second later."""
+MENUS = {each.title: "" if each.stands_in_bar else each.menu for each in pages.PAGES.values()}
+"""The menu of each page; empty where it stands in the bar by itself. On a screen that has just become wider it is there
+a tenth of a second later."""
 SCRIPTS = "/_stcore/bidi-components/attention-lab.shared"
 """The address below which each script of web/ can be imported by itself."""
 PATIENCE, ATTEMPTS = 1000 * waiting.PATIENCE, 5
@@ -214,13 +215,20 @@ def listen(page: Page, address: str, complaints: list[str]) -> None:
 def go_to(page: Page, name: str) -> None:
     """Go to another page by the navigation of a wide screen, in whichever of its menus it is."""
     before = urlsplit(page.url).path
-    bar, menu = page.get_by_test_id("stTopNav"), MENUS[name]
-    if menu:
-        section = bar.get_by_test_id("stTopNavSection").filter(has_text=menu)
-        _pick(section, page.get_by_role("menuitem", name=name))
-    else:
-        bar.get_by_role("link", name=name).click()
-    page.wait_for_url(lambda url: urlsplit(url).path != before)
+    (wanted,) = (each for each in pages.PAGES.values() if each.title == name)
+    first = wanted.tabs[0]
+    bar, menu, entry = page.get_by_test_id("stTopNav"), MENUS[name], first.entry or name
+    if before.strip("/") not in {each.address for each in wanted.tabs}:
+        if menu:
+            section = bar.get_by_test_id("stTopNavSection").filter(has_text=menu)
+            _pick(section, page.get_by_role("menuitem", name=entry))
+        else:
+            bar.get_by_role("link", name=entry).click()
+        page.wait_for_url(lambda url: urlsplit(url).path != before)
+        before = f"/{first.address}"
+    if wanted is not first or before != f"/{first.address}":
+        page.locator(".st-key-tabs").get_by_role("link", name=name).click()
+        page.wait_for_url(lambda url: urlsplit(url).path != before)
 
 
 def query(**values: str) -> re.Pattern[str]:

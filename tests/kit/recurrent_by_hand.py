@@ -126,9 +126,9 @@ def corners_by_hand(
         cells.append(gru_step(core.decoder.layers[0], read, h))
         features = h = cells[-1]["after"]
         if core.attention is not None:
-            assert core.attention.scoring == "dot"
+            assert core.attention.scoring in ("dot", "uniform")
             query, keys = mapped(core.attention.query, h), mapped(core.attention.key, states)
-            scores = np.einsum("...d,...td->...t", query, keys)
+            scores = np.einsum("...d,...td->...t", query, keys) * (core.attention.scoring == "dot")
             alpha = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
             context = np.einsum("...t,...td->...d", alpha, mapped(core.attention.value, states))
             features = np.concatenate([context, h], axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,14 +11,16 @@ import streamlit as st
 from dashboard.app_pages.overview.figures import guesses_strip
 from dashboard.components.plot import coloured, plot
 from dashboard.components.sheet import Axis, Series, sheet
+from dashboard.figures.kit.numbers import small
 from dashboard.figures.lens import tokens_bars
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
-from dashboard.parts import waiting
+from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain
 from dashboard.parts.text import counted_tokens
 from dashboard.view import session
 from transformer.analysis.findings import Sample
+from transformer.foundation.claims import claim
 
 if TYPE_CHECKING:
     from transformer.tasks import Question
@@ -27,6 +30,7 @@ MOST_TOKENS = 48
 """Tokens of a passage that are shown on the first screen."""
 
 
+@claim
 def headline(sample: Sample) -> str:
     """How many words of the passage are guessed, in a sentence, and how much of what stands between them."""
     return f"It guesses {counted_tokens(sample.right, sample.targets)}."
@@ -65,10 +69,9 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
         assert sample.truth is not None
         listed, weights = [*listed, target], np.append(weights, sample.truth[place])
     names = [model.task.vocabulary[token] for token in listed]
-    words = (
-        f"After '{sample.read[place]}' at {place + 1} its best guess is '{names[0]}', with probability "
-        f"{weights[0]:.2f}. "
-        f"The text goes on with '{sample.targets[place]}', which has {weights[listed.index(target)]:.2f}."
+    whole = len(shares[place]) == model.task.d_vocab
+    words = best_guess(
+        sample, place, dict(zip(names, weights.tolist(), strict=True)), 0 if whole else len(shares[place])
     )
     st.markdown(f"**{plain(words)}**")
     figure = coloured(tokens_bars, weights, names, listed.index(target))
@@ -76,6 +79,21 @@ def alternatives(model: Model, question: np.ndarray, sample: Sample, *, key: str
     st.caption(
         "The bars are the likeliest next tokens; ✓ marks the one in the text. Click a row of the pattern "
         "to see another place."
+    )
+
+
+@claim
+def best_guess(sample: Sample, place: int, weights: Mapping[str, float], listed: int) -> str:
+    """The likeliest token after a place, from 0, and what the text has there; where no digit tells several apart, all.
+
+    `weights` has the probabilities of the likeliest, so many as are `listed` where there are more, and of the text's.
+    """
+    best = claims.foremost(weights, small)
+    guess, each = ("guess is", "") if len(best) == 1 else ("guesses are", " each")
+    return (
+        f"After '{sample.read[place]}' at {place + 1} its best {guess} {claims.tokens_in_words(best, listed)}, with "
+        f"probability {small(weights[best[0]])}{each}. The text goes on with '{sample.targets[place]}', which has "
+        f"{small(weights[sample.targets[place]])}."
     )
 
 

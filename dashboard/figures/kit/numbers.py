@@ -52,6 +52,11 @@ def tiny(number: float) -> str:
     return f"{digits} × 10{raised}"
 
 
+def small(value: float) -> str:
+    """A share or a loss: three digits, or a power of ten where they would all be 0."""
+    return f"{value:.3f}" if value >= 0.0005 else tiny(value)
+
+
 def signed(number: float, digits: int = 2, *, plus: bool = False) -> str:
     """With a minus sign as long as a plus, and none on a zero; with a `plus` where it is no minus."""
     text = f"{round(float(number), digits) + 0.0:.{digits}f}".replace("-", "−")

@@ -1,8 +1,8 @@
-"""What the tests of several pages share: what claims are made, and a model of one's own."""
+"""What the tests of several pages share: a model of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,10 @@ import pytest
 from tests.kit.models import untrained
 from transformer import checkpoints
 from transformer.config import RunConfig, TaskConfig
-from transformer.foundation import claims as marked
-from transformer.foundation.claims import Claim
 from transformer.model import Transformer
 from transformer.training.runs import Run
 
 Made = Callable[..., tuple[Transformer, RunConfig]]
-
-
-@pytest.fixture
-def heard() -> Iterator[list[Claim]]:
-    """What claims are made."""
-    found: list[Claim] = []
-    marked.listeners.append(found.append)
-    yield found
-    marked.listeners.remove(found.append)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.overview.figures import guesses_strip
+from dashboard.app_pages.overview.guesses import best_guess
 from dashboard.figures.kit.numbers import share_text
 from dashboard.figures.kit.token_axis import elided, token_axis
 from dashboard.models import passages
 from dashboard.models.long_inputs import from_afar
 from dashboard.parts.heads import habit_sentence, habits
 from tests.kit import texts
+from tests.kit.claims import judge
+from tests.kit.claims.world import World
 from tests.kit.pages import array, figures, large_head, link, open_page, trace
 from transformer import checkpoints, observe
 from transformer.analysis.findings import Attention, Head
@@ -29,6 +33,7 @@ from transformer.analysis.heads.circuits import circuits
 from transformer.analysis.heads.kinds import KINDS
 from transformer.analysis.heads.measure import measure_kinds
 from transformer.analysis.stream.lens import LISTED, alternatives, lens
+from transformer.foundation.claims import Claim
 from transformer.masks.painted import Painted
 from transformer.model import Transformer
 from transformer.training.runs import Run
@@ -190,7 +195,33 @@ def test_the_title_counts_what_is_guessed_and_the_bars_are_the_softmax(reader: T
     bars = trace(app, "overview-guesses", "tokens")
     best = np.sort(shares)[::-1][: len(array(bars["x"]))]
     np.testing.assert_allclose(array(bars["x"])[:5], best[:5], atol=1e-5)
-    assert f"{shares[passage[2]]:.2f}" in said(app)
+    assert f"{shares[passage[2]]:.3f}" in said(app) or "× 10" in said(app)
+
+
+def test_its_best_guess_and_how_many_are_right_are_those_of_the_weights(made: Path, heard: list[Claim]) -> None:
+    for query in ("2", "9"):
+        open_page("overview", run="reader", query=query)
+    own = {each for each in heard if each.name.startswith("app_pages/overview/guesses.")}
+    assert len(own) == 3
+    for each in own:
+        judge(World.of(Run(made / "reader"), "overview"), each)
+
+
+def test_guesses_that_no_digit_tells_apart_are_named_together_and_many_are_counted() -> None:
+    sample: Any = SimpleNamespace(read=("SEP", "a"), targets=("a", "e"))
+    said = [
+        best_guess(sample, 1, dict(zip("abcdefg", weights, strict=False)), listed)
+        for weights, listed in (((0.4, 0.3, 0.1, 0.1, 0.1), 0), ((0.3001, 0.3, 0.2, 0.1, 0.1), 0), ((0.01,) * 7, 7))
+    ]
+    ends = ("'e', which has 0.100.", "'e', which has 0.100.", "'e', which has 0.010.")
+    bests = (
+        "guess is 'a', with probability 0.400",
+        "guesses are 'a' and 'b', with probability 0.300 each",
+        "guesses are 7 tokens or more, with probability 0.010 each",
+    )
+    assert said == [
+        f"After 'a' at 2 its best {best}. The text goes on with {end}" for best, end in zip(bests, ends, strict=True)
+    ]
 
 
 def test_a_text_is_read_as_it_stands_and_not_as_it_was_guessed(reader: Transformer) -> None:

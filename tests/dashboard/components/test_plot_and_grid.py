@@ -245,7 +245,7 @@ def test_no_folder_is_crowded_and_none_imports_another_in_a_circle() -> None:
 
 def get(path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     """The answer of the routes and middleware to a GET, without a server."""
-    app = Starlette(routes=http.routes("overview"), middleware=http.middleware())
+    app = Starlette(routes=http.routes("overview"), middleware=http.middleware(""))
     route, _, query = path.partition("?")
     return asgi.answer(app, {"path": route, "query_string": query.encode()}, host="localhost:8501", **headers)
 

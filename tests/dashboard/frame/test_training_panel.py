@@ -597,12 +597,12 @@ def test_a_training_under_way_is_its_pictures_where_it_was_begun_and_a_line_on_o
         run.set_state("stopped", 0, "stopped by hand at step 0")
 
 
-def test_a_training_that_is_over_has_no_place_beside_races_nor_on_a_page_of_another_kind_of_model(
+def test_a_training_that_is_over_has_no_place_beside_races_nor_where_its_model_is_not_shown(
     handed: list[Run],
 ) -> None:
     app, run = train_here(handed)
     assert run.name in said(end_replay(app))
-    for page in ("runs", "imported"):
+    for page in ("runs", "lectures", "imported"):
         app.switch_page(PAGES[page].script).run()
         assert buttons(app) == []
     app.switch_page(PAGES["film"].script).run()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.parts import claims
+from tests.kit.claims.written import are_largest
 from transformer.analysis.heads.metrics import Estimate
 from transformer.tasks import TASKS
 
@@ -116,3 +117,24 @@ def test_a_second_layer_is_explained_only_where_it_beats_the_bag(layers: int, sh
 def test_what_answers_in_place_is_not_said_to_read_answers(task: str) -> None:
     words = claims.read(SimpleNamespace(task=TASKS[task]()))  # type: ignore[arg-type]
     assert ("the right answers so far" in words) == bool(words) == (task != "reverse-aligned")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((0.2, -1.25, 1.0), "The largest in size is −1.25, in dimension 1."),
+        ((0.2, -1.251, 1.249), "The largest in size are −1.25 in dimension 1 and 1.25 in dimension 2."),
+        ((-0.251, 0.249), "All 2 lie 0.25 from 0."),
+        ((0.1, *(0.25, -0.25) * 3), "The largest in size are 6 of these 7: each lies 0.25 from 0."),
+        ((-0.5,), "It is −0.50."),
+        ((0.0, 0.0), "All are 0."),
+        ((0.004, -0.001), "All are nearer to 0 than 0.005."),
+    ],
+)
+def test_what_is_farthest_from_0_is_named_with_all_that_no_digit_tells_from_it(
+    values: tuple[float, ...], words: str
+) -> None:
+    found = np.array(values)
+    assert claims.largest_in_size("Here.", found) == f"Here. {words}"
+    assert are_largest(found, words)
+    assert not are_largest(np.append(found, 2.0), words)

@@ -16,12 +16,15 @@ from dashboard.components import head_grid
 from dashboard.components.head_grid import HeadGrid, Panel, downsampled
 from dashboard.components.payload import unpack
 from dashboard.theme import LIGHT
+from tests.kit.claims import judge
+from tests.kit.claims.world import World
 from tests.kit.pages import array, large_head, link, open_page, trace
 from transformer import checkpoints
 from transformer.analysis import sample as analysis_sample
 from transformer.analysis.heads.detail import detail
 from transformer.analysis.sample import sample, strongest
 from transformer.config import ModelConfig, RunConfig, TaskConfig
+from transformer.foundation.claims import Claim
 from transformer.model import Transformer, build
 from transformer.observation import observe
 from transformer.training.runs import Run
@@ -185,18 +188,20 @@ def test_the_window_is_around_the_strongest_cell_of_the_pattern(site: str, monke
     np.testing.assert_allclose(np.nan_to_num(values["contribution"]), shown, atol=1e-4)
 
 
-def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_glance_from_afar_speaks_of_tokens_and_not_of_its_blocks(
+    monkeypatch: pytest.MonkeyPatch, heard: list[Claim]
+) -> None:
     monkeypatch.setattr("dashboard.parts.head_focus.LONG", 6)
     app = open_page(run="reverse", head=f"{SITE}.2", query="12")
     large, values = large_head(app)
     pattern = observe(network(), TOKENS)[f"{SITE}.pattern"][0, 2].numpy()
     np.testing.assert_allclose(np.nan_to_num(values["pattern"]), downsampled(pattern, 3), atol=1e-5)
     assert large["locked"] == 9  # the twelfth query is the last of the fourth block
-    pattern[0] = -1
-    row, column = np.argwhere(pattern == pattern.max())[0]
     said = header(app, "overview-pattern")["alt"]
-    assert f"from {row // 3 * 3 + 1} on reads '{column // 3 * 3 + 1}–" in said
-    assert f"The largest weight is {pattern.max():.2f}: query" in said
+    (claimed,) = {each for each in heard if each.name.endswith("head_focus.strongest")}
+    assert claimed.sentence
+    assert said.endswith(claimed.sentence)
+    judge(World.of(Run(ROOT / "checkpoints" / "reverse")), claimed)
     captions = [caption.value for caption in app.caption]
     assert any(text.startswith("Each cell: the strongest of 3 × 3. Row = query") for text in captions)
     assert any("Head 1.2: layer 1, head 2, counted from 0." in text for text in captions)

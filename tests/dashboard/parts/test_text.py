@@ -6,16 +6,21 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from dashboard.app_pages.training.accuracy import text as accuracy_text
 from dashboard.app_pages.training.accuracy.text import token_table
 from dashboard.app_pages.training.film.text import kept_habits, worse_than_even
 from dashboard.components.payload import unpack
-from dashboard.parts.text import counted_tokens
+from dashboard.parts.text import counted_tokens, passage_sentence
+from tests.kit import claims
+from tests.kit.claims.laws.text import Confused, Guessed, Told
 from tests.kit.pages import array, figures, link, open_page, trace
 from tests.kit.texts import config, trained, untrained
 from transformer import checkpoints, observe
@@ -29,6 +34,7 @@ from transformer.analysis.interventions.patching import patching
 from transformer.edits import EditError, parse_edit
 from transformer.edits.heads.patch_input import PatchInput
 from transformer.edits.heads.zero import AblateHead
+from transformer.foundation.claims import Claim
 from transformer.training.recording import develop
 from transformer.training.runs import Run
 
@@ -311,9 +317,128 @@ def test_words_are_counted_apart_from_what_stands_between_them() -> None:
     tokens = ("To", "␣", "be", ",␣", "or", "↵")
     hit = np.array([True, True, False, True, True, False])
     assert counted_tokens(hit, tokens) == "2 of 3 words, and 2 of 3 blanks, line ends and marks"
-    assert counted_tokens(hit[:1], tokens[:1]) == "1 of 1 words"
-    assert counted_tokens(hit[1:2], tokens[1:2]) == "1 of 1 blanks, line ends and marks"
+    assert counted_tokens(hit[:1], tokens[:1]) == "1 of 1 word"
+    assert counted_tokens(hit[1:2], tokens[1:2]) == "1 of 1 blank, line end or mark"
     assert counted_tokens(np.array([True, False]), ("a", "b")) == "1 of 2 letters"
+
+
+TOKENS = ("To", "␣", "be", ",␣", "or")
+
+
+@pytest.mark.parametrize(
+    ("nats", "said"),
+    [
+        ([1.0, 2.0, 3.0, 1.0, 1.0], " ‘be’ at 3 surprises most, with 3.0 nats."),
+        ([1.0, 2.96, 3.0, 1.0, 1.0], " ‘␣’ at 2 and ‘be’ at 3 surprise most, with 3.0 nats each."),
+        ([3.0, 3.0, 3.0, 3.0, 1.0], " 4 tokens surprise most, with 3.0 nats each."),
+        ([3.0, 3.0, 3.0, 3.0, 3.0], ""),
+        ([3.0], ""),
+    ],
+)
+def test_of_tokens_that_cost_as_much_all_surprise_most(nats: list[float], said: str, heard: list[Claim]) -> None:
+    tokens = TOKENS[: len(nats)]
+    first = Told(tokens, ("To",) * len(tokens), np.array(nats))
+    assert passage_sentence(as_said(first), None).endswith(f" at {np.mean(nats):.2f} nats a token.{said}")
+    claims.judge(cast("Any", (first, None)), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([0.1, -2.0, 0.0, 0.0, 0.0], " ‘␣’ at 2 changes most, by −2.0 nats."),
+        ([0.1, 2.0, 0.0, 0.0, 0.0], " ‘␣’ at 2 changes most, by +2.0 nats."),
+        ([2.0, -2.0, 0.0, 0.0, 0.0], " ‘To’ at 1 and ‘␣’ at 2 change most, by 2.0 nats each."),
+        ([0.04, -0.04, 0.0, 0.0, 0.0], " The cost of no token changes by as much as 0.05 nats."),
+        ([0.5, 0.5], ""),
+    ],
+)
+def test_of_tokens_that_change_as_much_all_change_most(change: list[float], said: str, heard: list[Claim]) -> None:
+    tokens = TOKENS[: len(change)]
+    first = Told(tokens, ("To",) * len(tokens), np.full(len(tokens), 4.0))
+    last = Told(tokens, ("be",) * len(tokens), first.nats + np.array(change))
+    assert passage_sentence(as_said(first), as_said(last)).endswith(f" and {last.nats.mean():.2f} after.{said}")
+    claims.judge(cast("Any", (first, last)), heard[0])
+
+
+def as_said(told: Told) -> Any:
+    right = np.array(told.tokens) == np.array(told.guesses)
+    return SimpleNamespace(targets=told.tokens, tokens=told.guesses, nats=told.nats, right=right)
+
+
+# --- the page of accuracy, of made-up counts
+
+
+def of_windows(nats: np.ndarray, share: float = 0.5) -> ByPlace:
+    return ByPlace.of(nats, np.random.default_rng(0).random(nats.shape) < share)
+
+
+def test_what_context_is_worth_is_said_where_the_windows_show_it() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.3, (16, 8))
+    falling = noise + np.array([6.0, 5, 4, 3, 3, 3, 3, 3])
+    found, level = of_windows(falling), of_windows(noise + 5)
+    worth = falling[:, 0].mean() - falling[:, 6:].mean()
+    assert accuracy_text.worth(found).endswith(f" The tokens before it save {worth:.2f} nats.")
+    assert accuracy_text.worth(of_windows(falling[:, ::-1])).count(" The tokens before it add ") == 1
+    assert accuracy_text.worth(level).endswith("These windows show no difference.")
+    assert accuracy_text.worth(of_windows(falling[:1])).endswith(f", at 7–8 {falling[0, 6:].mean():.2f}.")
+    assert accuracy_text.worth(of_windows(falling[:, :1])) == f"{falling[:, 0].mean():.2f} nats a token."
+
+
+@pytest.mark.parametrize(
+    ("times", "right", "said"),
+    [
+        ([9, 8, 2], [3, 4, 2], "Among 2 tokens that occur 8 times or more, ‘b’ is guessed most often (0.50) and ‘a’ "
+                               "least often (0.33)."),
+        ([8, 8, 8, 1], [4, 4, 2, 0], "Among 3 tokens that occur 8 times or more, ‘a’ and ‘b’ are guessed most often "
+                                     "(0.50) and ‘c’ least often (0.25)."),
+        ([8] * 5 + [1], [4, 4, 4, 4, 0, 1], "Among 5 tokens that occur 8 times or more, 4 of them are guessed most "
+                                            "often (0.50) and ‘e’ least often (0.00)."),
+        ([8, 8], [0, 0], "Among 2 tokens that occur 8 times or more, each is guessed as often (0.00)."),
+        ([1, 1], [1, 0], "Among 2 tokens that occur 1 time or more, ‘a’ is guessed most often (1.00) and ‘b’ least "
+                         "often (0.00)."),
+        ([8], [4], "‘a’ is guessed 0.50 of the time."),
+    ],
+)  # fmt: skip
+def test_tokens_that_are_guessed_as_often_are_named_together(
+    times: list[int], right: list[int], said: str, heard: list[Claim]
+) -> None:
+    names = "abcdef"[: len(times)]
+    shares = [one / other for one, other in zip(right, times, strict=True)]
+    assert accuracy_text.token_sentence([*names], times, shares) == said
+    made_up = Guessed(dict(zip(names, times, strict=True)), dict(zip(names, right, strict=True)))
+    claims.judge(cast("Any", made_up), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([[5, 2, 1], [3, 4, 0]], "2 commonest tokens it most often says ‘a’ where ‘b’ is right (3 of 7 times)."),
+        ([[5, 3, 0], [3, 4, 0]], "2 commonest tokens it most often says ‘b’ where ‘a’ is right (3 of 8 times) and ‘a’ "
+                                 "where ‘b’ is right (3 of 7 times)."),
+        ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], "3 commonest tokens 6 confusions are the most frequent, 1 time each."),
+        ([[5, 0, 3], [0, 4, 2]], "It never says one of the 2 commonest tokens where another of them is right."),
+        ([[5, 3]], "One token alone is asked for, ‘a’."),
+    ],
+)  # fmt: skip
+def test_confusions_that_are_as_frequent_are_named_together(
+    counts: list[list[int]], said: str, heard: list[Claim]
+) -> None:
+    names, table = "abc"[: len(counts)], np.array(counts)
+    assert accuracy_text.confusion_sentence(table, [*names]).removeprefix("Among the ") == said
+    pairs = {(true, other): table[i, j] for i, true in enumerate(names) for j, other in enumerate(names) if i != j}
+    claims.judge(cast("Any", Confused(pairs, dict(zip(names, table.sum(axis=1), strict=True)))), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("nats", "said"),
+    [
+        ([2.0, 2.004], "Each of 2 windows of 8 tokens costs 2.00 nats a token."),
+        ([2.0], "The one window of 8 tokens costs 2.00 nats a token."),
+    ],
+)
+def test_windows_that_cost_as_much_are_put_in_no_order(nats: list[float], said: str, heard: list[Claim]) -> None:
+    assert accuracy_text.hardest_sentence(np.array(nats), 8) == said
+    claims.judge(cast("Any", np.array(nats)), heard[0])
 
 
 def test_a_perplexity_above_the_number_of_tokens_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""The page that opens its socket without asking around: which answers get its script, and which stay as they are."""
+"""The page that opens its socket without asking around, in our styles: which answers become it, which stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dashboard.server import http
 from dashboard.server.streamlit_private import served_page
 from tests.kit.rooms.asgi import answer
 
-HTML = "text/html; charset=utf-8"
+HTML, STYLE = "text/html; charset=utf-8", "<style>h1 { color: red; }</style>"
 
 
 def answered(body: bytes, kind: str = HTML, status: int = 200, **more: str) -> tuple[int, dict[str, str], bytes]:
@@ -30,7 +30,7 @@ def answered(body: bytes, kind: str = HTML, status: int = 200, **more: str) -> t
         await send({"type": "http.response.body", "body": body[:100], "more_body": True})
         await send({"type": "http.response.body", "body": body[100:]})
 
-    return answer(http.ConnectingPage(inner), {"path": "/heads"})
+    return answer(http.OwnPage(inner, STYLE), {"path": "/heads"})
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -42,7 +42,9 @@ def test_the_page_says_where_its_server_is_and_who_may_talk_to_it(packed: bool) 
     config = json.loads(re.search(r"HOST_CONFIG: ({.*}) }", script)[1])  # type: ignore[index]
     assert config == {"allowedOrigins": st.get_option("client.allowedOrigins"), "useExternalAuthToken": False}
     assert 'BACKEND_BASE_URL: new URL("./", location.href).href' in script
-    assert body.replace(f"<script>{script}</script>".encode(), b"") == served_page().encode()
+    own = body.decode().replace(f"<script>{script}</script>", "").replace(STYLE, "")
+    assert own == served_page()
+    assert body.decode().index(STYLE) > body.decode().index("</head>"), "Streamlit's own styles come later and win"
     assert (status, int(headers["content-length"])) == (200, len(body))
     assert not {"etag", "last-modified"} & {*headers}, "a browser would keep the page without the script"
     assert "content-encoding" not in headers

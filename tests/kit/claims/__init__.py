@@ -11,6 +11,9 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
 from tests.kit.claims.world import World
 from transformer.foundation.claims import Claim
@@ -86,8 +89,16 @@ class Shown(str):
     __hash__ = str.__hash__
 
 
+@cache
+def enter_all() -> None:
+    """Enter the laws of every file."""
+    for module in iter_modules([f"{each}/laws" for each in __path__]):
+        import_module(f"{__name__}.laws.{module.name}")
+
+
 def judge(world: World, claim: Claim) -> None:
     """Raises AssertionError where a claim is false of a world, or where it has a form of which no law speaks."""
+    enter_all()
     laws = [law for law in LAWS.get(claim.name, []) if law.fits(claim.sentence)]
     assert len(laws) == 1, f"{len(laws)} laws of {claim.name} speak of {claim.sentence!r}"
     laws[0].judge(world, claim.sentence)

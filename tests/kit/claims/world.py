@@ -50,6 +50,9 @@ class Pass:
     """What each norm was given, by its path."""
     written: dict[str, Array] = field(default_factory=dict)
     """What each head adds to the stream, float [row, head, position, d_model]; of a single row alone."""
+    vectors: dict[str, Array] = field(default_factory=dict)
+    """What an attention reads and says as a whole, as "….read" and "….out", float [row, position, d_model], and its
+    heads' queries, keys and values, float [row, head, position, d_head]; of a single row alone."""
     logits: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
@@ -68,6 +71,12 @@ class World:
     page: str = ""
     view: tuple[tuple[str, str], ...] = ()
     """What the link says beside the run and the step."""
+
+    @classmethod
+    def of(cls, run: Run, page: str = "", **view: str) -> World:
+        """A run at its last step, while one page is open."""
+        model, config = checkpoints.load(run.snapshot())
+        return cls(run, max(run.snapshots()), config, model.double(), page, tuple(view.items()))
 
     def at(self, page: str, view: dict[str, str]) -> World:
         """The same while one page is open."""
@@ -171,6 +180,7 @@ class World:
             x = x + added.detach().double().numpy()
         visible = mask[None, None] & ~padding[:, None, None, :]
         keep = 1.0 if sizes.residual else 0.0
+        x = self._put_in(f"{name}.0.resid_pre", x)
         seen.stages[f"{name}.0.resid_pre"] = x
         for layer in range(sizes.n_layers):
             block = f"{name}.{layer}"
@@ -237,7 +247,11 @@ class World:
         if len(z) == 1:
             seen.written[site] = np.einsum("bhqd,mhd->bhqm", z, rows)
         joined = z.swapaxes(1, 2).reshape(*asking.shape[:2], -1)
-        return joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
+        out = joined @ w[f"{site}.out.weight"].T + w[f"{site}.out.bias"]
+        if len(z) == 1:
+            parts = {"read": asking, "query": query, "key": key, "value": value, "out": out}
+            seen.vectors |= {f"{site}.{name}": part for name, part in parts.items()}
+        return out
 
     # --- what it says
 

@@ -16,6 +16,7 @@ from transformer.analysis.findings import Head, Survey
 from transformer.analysis.heads.kinds import KINDS, Kinds
 from transformer.analysis.heads.metrics import METRICS, MIXED, HeadMetrics
 from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 NAMED = 0.05
 """The share of a query's attention from which on a token is named beside the first."""
@@ -151,15 +152,24 @@ def measured_on(passages: int) -> str:
     return f"Measured on {passages} passages that were held out."
 
 
+@claim
 def most_read(row: np.ndarray, visible: np.ndarray, keys: Sequence[str], query: str, place: int) -> str:
-    """What one query looks at most, up to three tokens: its row of the pattern, float [key], where it may see a key."""
-    found = [int(key) for key in np.argsort(-row, kind="stable") if visible[key]][:3]
-    if not found:
+    """What one query looks at most, up to three tokens: its row of the pattern, float [key], where it may see a key.
+
+    Those that no digit tells from the last of them are named too, or counted if they are many.
+    """
+    shares = {int(key): share_text(float(row[key])) for key in np.argsort(-row, kind="stable") if visible[key]}
+    if not shares:
         return f"Here '{query}' at {place + 1} may see nothing."
-    found = [key for key in found if key == found[0] or row[key] >= NAMED]
-    named = [f"'{keys[key]}' at {key + 1} ({share_text(float(row[key]))})" for key in found]
-    several = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-    return f"Here '{query}' at {place + 1} looks most at {several}."
+    ranked = [*shares]
+    first = [key for key in ranked[:3] if key == ranked[0] or row[key] >= NAMED]
+    last = shares[first[-1]]
+    level = [key for key in ranked if shares[key] == last]
+    above = [key for key in first if shares[key] != last]
+    few = len(above) + len(level) <= claims.FEW
+    named = [f"'{keys[key]}' at {key + 1} ({shares[key]})" for key in (above + level if few else above)]
+    tokens = named if few else [*named, f"{len(level)} tokens ({last} each)"]
+    return f"Here '{query}' at {place + 1} looks most at {listed(tokens)}."
 
 
 @claim

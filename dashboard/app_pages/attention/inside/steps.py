@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.figures.kit.numbers import share_text, written
-from dashboard.parts import steps
+from dashboard.parts import claims, steps
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.inside import Inside
@@ -97,25 +98,17 @@ def _factor(value: float) -> str:
     return f"({_component(value)})" if value < 0 else _component(value)
 
 
-def _largest(values: np.ndarray) -> str:
-    """The component of a vector that is farthest from 0, and which one it is."""
-    i = int(np.abs(values).argmax())
-    return f"{_component(values[i])}, in dimension {i}"
-
-
 def _query(inside: Inside, key: int) -> str:
     turned = ", changed by its position" if inside.rotated else ""
-    return (
-        f"{asking(inside)} asks with {len(inside.query)} numbers{turned}: the framed row. "
-        f"The largest in size is {_largest(inside.query)}."
-    )
+    asks = f"{asking(inside)} asks with {counted(len(inside.query), 'number')}{turned}: the framed row."
+    return claims.largest_in_size(asks, inside.query)
 
 
 def _keys(inside: Inside, key: int) -> str:
-    turned = ", changed by its position" if inside.rotated else ""
-    return (
-        f"Each of {len(inside.keys)} keys answers with {len(inside.query)} numbers{turned}. The largest of "
-        f"{asked(inside, key)} is {_largest(inside.key[key])}."
+    n, turned = len(inside.keys), ", changed by its position" if inside.rotated else ""
+    who = f"{asked(inside, key)}, {f'one of {n} keys' if n > 1 else 'the only key'},"
+    return claims.largest_in_size(
+        f"{who} answers with {counted(len(inside.query), 'number')}{turned}.", inside.key[key]
     )
 
 
@@ -146,10 +139,17 @@ def _scale(inside: Inside, key: int) -> str:
     )
     if seen < 2:
         return said if not seen else f"{said} This query sees one key only: its weight is 1, whatever is divided."
+    return f"{said} {division(inside)}"
+
+
+@claim
+def division(inside: Inside) -> str:
+    """What the division by √d does to a query that has a choice: how far its sums spread, and its largest weight."""
+    seen = inside.visible
     return (
-        f"{said} The sums of the {seen} keys that this query may see have {inside.dots[inside.visible].std():.2f}; "
-        f"divided, {inside.scaled[inside.visible].std():.2f}. This query's largest weight is "
-        f"{inside.pattern.max():.2f}; without the division it would be {undivided(inside).max():.2f}."
+        f"The sums of the {int(seen.sum())} keys that this query may see have {inside.dots[seen].std():.2f}; divided, "
+        f"{inside.scaled[seen].std():.2f}. This query's largest weight is {inside.pattern.max():.2f}; without the "
+        f"division it would be {undivided(inside).max():.2f}."
     )
 
 
@@ -230,8 +230,8 @@ def _divide(inside: Inside, key: int) -> str:
 
 
 def _values(inside: Inside, key: int) -> str:
-    largest = _largest(inside.value[key])
-    return f"{asked(inside, key)} has {len(inside.z)} numbers to give. The largest in size is {largest}."
+    gives = f"{asked(inside, key)} has {counted(len(inside.z), 'number')} to give."
+    return claims.largest_in_size(gives, inside.value[key])
 
 
 def _weigh(inside: Inside, key: int) -> str:
@@ -268,10 +268,11 @@ def mixture(row: np.ndarray, token: str, place: int) -> str:
 
 
 def _project(inside: Inside, key: int) -> str:
-    return (
-        f"Through this head's {len(inside.z)} rows of W_O, z becomes {len(inside.written)} numbers for the residual "
-        f"stream. The largest in size is {_largest(inside.written)}."
+    becomes = (
+        f"Through this head's {counted(len(inside.z), 'row')} of W_O, z becomes "
+        f"{counted(len(inside.written), 'number')} for the residual stream."
     )
+    return claims.largest_in_size(becomes, inside.written)
 
 
 def _add(inside: Inside, key: int) -> str:

@@ -28,6 +28,7 @@ from dashboard.app_pages.learn.bottleneck.settings import BottleneckSettings
 from dashboard.components.origin import Maker
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.patterns import pattern_heatmap
+from dashboard.frame.sidebar import question_field
 from dashboard.models.model import Model
 from dashboard.models.progress import Training
 from dashboard.parts import waiting
@@ -124,6 +125,7 @@ def one(model: Model, length: int) -> None:
         question = task.parse(typed) if typed else task.example[:length]
     except ValueError:
         question = task.example[:length]
+    question_field(model, question)
     sample = model.sample(question)
     attention = sample.attentions[LOOK]
     expected = task.expected_keys(question)
@@ -140,8 +142,9 @@ def one(model: Model, length: int) -> None:
     said = f"{right} of {total} right. {alignment_sentence(attention.pattern[0], expected)}"
     alt = f"{model.name} reads {''.join(sample.question)}: {said}"
     plot(figure, key="alignment", alt=alt, height=440, makers=[model.maker()])
-    asked = f"{''.join(sample.question)} (length {len(question)})"
-    st.caption(f"{asked}: {said} Outlined: the position of the right token. Later states can hold it as well.")
+    st.caption(
+        f"Length {len(question)}: {said} Outlined: the position of the right token. Later states can hold it as well."
+    )
 
 
 def average(model: Model, length: int) -> None:

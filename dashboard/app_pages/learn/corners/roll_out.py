@@ -14,9 +14,13 @@ from dashboard.figures.html.number_table import Block, Label
 from dashboard.figures.kit.numbers import written
 from dashboard.models.cache import cached
 from dashboard.models.walks.corners import ROLLED, View
+from dashboard.parts.claims import foremost
+from dashboard.parts.prose import capital
 from dashboard.parts.steps import Table, draw_line, number_block
 from dashboard.parts.widgets import stepped
 from transformer.corners import CornerConfig, every_walk
+from transformer.foundation.claims import claim
+from transformer.foundation.words import listed
 
 if TYPE_CHECKING:
     from transformer.recurrent.corners import CornerStep
@@ -177,18 +181,25 @@ def handed(rolled: RollOut) -> str:
     )
 
 
+@claim
 def worked(cell: Cell, name: str) -> str:
-    """One step in a sentence: which number keeps most of the state before, which is new most."""
-    keeps, renews = int(cell.update.argmax()), int(cell.update.argmin())
+    """One step in a sentence: which numbers keep most of the state before and which least, as it is written."""
     said = f"{name} reads {point(cell.read)}."
     if not cell.before.any():
         return f"{said} The state before it is 0: the new state is (1 − z) n."
-    if keeps == renews:
-        return f"{said} With z = {cell.update[keeps]:.2f} it keeps that share of the state before."
+    keeps, renews = (foremost(dict(enumerate(z.tolist()))) for z in (cell.update, -cell.update))
+    most, least = float(cell.update.max()), float(cell.update.min())
+    if len(keeps) == len(cell.update):
+        return f"{said} With z = {most:.2f} it keeps that share of the state before."
     return (
-        f"{said} Number {keeps + 1} keeps most of the state before (z = {cell.update[keeps]:.2f}), number {renews + 1} "
-        f"least (z = {cell.update[renews]:.2f})."
+        f"{said} {capital(_numbers(keeps))} keep{'s' * (len(keeps) == 1)} most of the state before (z = {most:.2f}), "
+        f"{_numbers(renews)} least (z = {least:.2f})."
     )
+
+
+def _numbers(places: Sequence[int]) -> str:
+    """Which numbers: "number 2", "numbers 2 and 3"."""
+    return f"number{'s' * (len(places) > 1)} {listed([str(place + 1) for place in places])}"
 
 
 def first_number(cell: Cell) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dashboard.models.walks.corners import STARTS, TURNS, View
+from dashboard.parts.claims import foremost
+from dashboard.parts.prose import capital
 from transformer.corners import CornerConfig, floor
 from transformer.foundation.claims import claim
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.recurrent.corners import CornerStep
@@ -47,12 +50,18 @@ def in_plane(view: View) -> str:
 
 def everywhere(view: View) -> str:
     """What is seen of all eight walks."""
-    words = f"The eight walks with {view.given} given corners"
-    if view.said is None:
-        return f"{words}. Nothing is predicted yet."
     alike = view.alike
-    off = np.sqrt(((view.said[alike] - view.walks.target[alike]) ** 2).sum(axis=-1))
-    return f"{words}. The predictions are {off.min():.2f} to {off.max():.2f} from the true corners."
+    if view.said is None:
+        return f"The eight walks with {view.given} given corners. Nothing is predicted yet."
+    return range_sentence(view.given, np.sqrt(((view.said[alike] - view.walks.target[alike]) ** 2).sum(axis=-1)))
+
+
+@claim
+def range_sentence(given: int, off: np.ndarray) -> str:
+    """From how near to how far the predictions of all walks are: float [walk, corner]."""
+    low, high = f"{off.min():.2f}", f"{off.max():.2f}"
+    far = low if low == high else f"{low} to {high}"
+    return f"The eight walks with {given} given corners. The predictions are {far} from the true corners."
 
 
 def errors(view: View) -> str:
@@ -73,16 +82,31 @@ def alignment(view: View) -> str:
         return without()
     if view.patterns is None:
         return ""
-    here, mean = view.patterns
-    words = [
-        f"corner {view.given + 1 + i} looks most at corner {int(row.argmax()) + 1} ({row.max():.2f}; "
-        f"on average {mean[i, row.argmax()]:.2f})"
-        for i, row in enumerate(here)
-    ]
+    return looks_back(view.given, *view.patterns)
+
+
+@claim
+def looks_back(given: int, here: np.ndarray, mean: np.ndarray) -> str:
+    """Where each predicted corner looks, float [predicted, given], in this walk and on average.
+
+    Corners whose weights are written alike are named together.
+    """
     if np.ptp(here) < 1e-6:
-        return f"Every given corner has the same weight, 1/{view.given}, for every query."
-    across = all((view.given + i - int(row.argmax())) % 4 == 2 for i, row in enumerate(here))
-    return f"{words[0][0].upper()}{words[0][1:]}, {words[1]}{': each at the corner opposite to it' if across else ''}."
+        return f"Every given corner has the same weight, 1/{given}, for every query."
+    most = [foremost(dict(enumerate(row.tolist()))) for row in here]
+    said = [_looks(given + 1 + i, row, mean[i], most[i]) for i, row in enumerate(here)]
+    across = all(len(each) == 1 and (given + i - each[0]) % 4 == 2 for i, each in enumerate(most))
+    return f"{capital(listed(said))}{': each at the corner opposite to it' if across else ''}."
+
+
+def _looks(corner: int, row: np.ndarray, mean: np.ndarray, most: Sequence[int]) -> str:
+    """ "corner 3 looks most at corner 1 (0.93; on average 0.91)"."""
+    if len(most) == len(row):
+        return f"corner {corner} looks at every given corner alike ({row.max():.2f} each)"
+    if len(most) > 1:
+        named = listed([str(place + 1) for place in most])
+        return f"corner {corner} looks most, and as much, at corners {named} ({row.max():.2f} each)"
+    return f"corner {corner} looks most at corner {most[0] + 1} ({row.max():.2f}; on average {mean[most[0]]:.2f})"
 
 
 def without() -> str:

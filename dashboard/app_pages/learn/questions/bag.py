@@ -91,7 +91,7 @@ def _two_orders(model: Model) -> None:
     st.markdown(
         f"**The same tokens in two orders**: what the first attention gives the last token, '{plain(names[-1])}'"
     )
-    said = _compared(all_of_them, *found.moved, told=not untold)
+    said = compared(all_of_them, *found.moved, told=not untold)
     which = "" if untold else " that change most"
     figure = coloured(
         two_orders_heatmap,
@@ -115,11 +115,19 @@ def _written(names: tuple[str, ...]) -> str:
     return whole if len(whole) <= LONG_ORDER else f"{names[0]} … {names[-2]} {names[-1]}"
 
 
-def _compared(numbers: int, without: float, own: float, *, told: bool) -> str:
+@claim
+def compared(numbers: int, without: float, own: float, *, told: bool) -> str:
     """By how much the two rows differ at most, without positions and with the model's own if it is `told` any."""
+    who = f"all {numbers} numbers are" if numbers > 1 else "its one number is"
+    they = "they differ" if numbers > 1 else "it differs"
     same = "exactly" if not without else f"but for rounding ({tiny(without)})"
-    said = f"Without positions all {numbers} numbers are the same, {same}: a sum has no order."
-    return f"{said} With positions they differ by up to {own:.2f}." if told else said
+    said = f"Without positions {who} the same, {same}: a sum has no order."
+    if without >= ROUNDING:
+        said = f"Without positions {they} by up to {tiny(without)}."
+    if not told:
+        return said
+    far = f"{own:.2f}"
+    return f"{said} With positions {they} by {'less than 0.005' if far == '0.00' else f'up to {far}'}."
 
 
 # --- two small models
@@ -186,6 +194,7 @@ def _bars(most: np.ndarray, measured: dict[str, Accuracy | None], under_way: str
     st.caption(f"{without.sequences:,} fresh sequences, 95 % intervals. {luck}")
 
 
+@claim
 def lucky(names: list[str], mean: np.ndarray, low: np.ndarray, most: np.ndarray) -> str:
     """Why bars stand above their ceilings, if some do: where the intervals hold the ceilings, by chance."""
     above = mean > most
@@ -223,9 +232,18 @@ def _backwards(model: Model) -> None:
     found = reversal(model, session.question(model), everything_seen=True)
     own = model.config.model.encoding
     taken = "which has no positions" if own.told == "nowhere" else f"without its {own.title} positions"
-    st.markdown(
-        f"{plain(model.name)}, {taken}, without a mask: if it reads the input backwards, all logits come out backwards "
-        f"({_exactly(found.moved)}). Attention sums over a set of keys, and a set has no order."
+    st.markdown(plain(backwards(model.name, taken, found.moved)))
+
+
+@claim
+def backwards(name: str, taken: str, moved: float) -> str:
+    """What becomes of the logits of a model that is read backwards, and by how much the greatest is `moved`."""
+    begin = f"{name}, {taken}, without a mask: if it reads the input backwards,"
+    if moved >= ROUNDING:
+        return f"{begin} its logits change by up to {tiny(moved)}."
+    return (
+        f"{begin} all logits come out backwards ({_exactly(moved)}). Attention sums over a set of keys, and a set has "
+        "no order."
     )
 
 

@@ -22,6 +22,8 @@ from transformer.foundation.words import listed
 from transformer.positions import described
 from transformer.training.runs import DEFAULT_ROOT
 
+FEW = 3
+"""Encodings that are named one by one in the title; more are counted."""
 FILES = {"shipped": DEFAULT_ROOT / "lengths.json.xz", "own": menu.ROOT / "lengths-own.json"}
 
 
@@ -77,24 +79,33 @@ def _ending(found: Lengths, name: str, values: np.ndarray) -> str:
 
 @claim
 def headline(found: Lengths) -> str:
-    """How far beyond its training the best encoding comes, failure included.
+    """How far beyond its training the best encoding comes, failure included; several where none is the best.
 
-    Beside it how much of the trained length the same one reverses: what it does not know there it cannot carry on.
+    Beside one, how much of the trained length it reverses: what it does not know there it cannot carry on.
     """
     trained = found.trained
     near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
     begin = f"After {found.config.training.max_steps:,} steps up to length {trained}"
     if near <= trained:
         return f"{begin}: no longer ones were measured."
-    best, share = _leader(found, near)
+    best, share = _leaders(found, near)
     if share == 0:
         return f"{begin}, no encoding reverses length {near}."
-    own = float(found.exact(best)[:, trained - 1].mean())
-    said = f"{begin}, {_named(best)} reverses {own:.2f} of it, {_share(share)} of length {near}"
+    said = f"{begin}, {_names(best)} reverse about as much of length {near}, up to {_share(share)}"
+    if len(best) == 1:
+        own = float(found.exact(best[0])[:, trained - 1].mean())
+        said = f"{begin}, {_names(best)} reverses {own:.2f} of it, {_share(share)} of length {near}"
     if far == near:
         return f"{said}."
-    best, share = _leader(found, far)
-    return f"{said}; {_named(best)} {_share(share)} of length {far}." if share else f"{said}; no encoding {far}."
+    best, share = _leaders(found, far)
+    if not share:
+        return f"{said}; no encoding {far}."
+    return f"{said}; {_names(best)} {'up to ' if len(best) > 1 else ''}{_share(share)} of length {far}."
+
+
+def _names(encodings: Sequence[str]) -> str:
+    """Who reverses: a few by name."""
+    return listed([_named(each) for each in encodings]) if len(encodings) <= FEW else f"{len(encodings)} encodings"
 
 
 def _named(encoding: str) -> str:
@@ -107,12 +118,25 @@ def _share(share: float) -> str:
     return f"{share:.{2 if share >= 0.005 else 4}f}"
 
 
-def _leader(found: Lengths, length: int) -> tuple[str, float]:
-    """Who reverses most of a length, on the mean over its seeds."""
-    shares = {name: float(found.exact(name)[:, length - 1].mean()) for name in found.measured}
-    known = {name: share for name, share in shares.items() if np.isfinite(share)}
-    best = max(known, key=lambda name: known[name], default="none")
-    return best, known.get(best, 0.0)
+def _leaders(found: Lengths, length: int) -> tuple[list[str], float]:
+    """Who reverses most of a length, on the mean over its seeds, and how much that is.
+
+    They are several where the intervals over seeds overlap; of one seed each, where the share is written alike.
+    """
+    known = {name: found.exact(name)[:, length - 1] for name in found.measured}
+    known = {name: shares for name, shares in known.items() if np.isfinite(shares).all()}
+    if not known:
+        return [], 0.0
+    best = max(known, key=lambda name: float(known[name].mean()))
+    most = float(known[best].mean())
+    return [name for name, shares in known.items() if name == best or _reaches(shares, known[best])], most
+
+
+def _reaches(shares: np.ndarray, most: np.ndarray) -> bool:
+    """Is the mean of float [seed] not told from the greatest one?"""
+    if min(len(shares), len(most)) < 2:
+        return _share(float(shares.mean())) == _share(float(most.mean()))
+    return mean_interval(shares)[2] >= mean_interval(most)[1]
 
 
 def within(found: Lengths) -> str:
@@ -156,6 +180,7 @@ def made(found: Lengths) -> str:
     )
 
 
+@claim
 def unfinished(found: Lengths) -> str:
     """Which encodings were still learning when the steps were over, that all have in the same number."""
     falls = [found.fall(name) for name in found.measured]

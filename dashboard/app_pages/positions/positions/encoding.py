@@ -17,6 +17,7 @@ from dashboard.parts.prose import capital, encoding_name
 from dashboard.parts.widgets import bound_choice, bound_number, controlled
 from dashboard.view import session
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.positions import Told, described
 
 BASES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
@@ -180,14 +181,10 @@ def _table(shown: Shown, cursor: int) -> None:
     drawn, waves = shown.values[:, :MOST_WIDE], shown.wavelengths
     positions, dimensions = drawn.shape
     st.markdown(f"**{positions} positions × {shown.values.shape[1]}** · column: {shown.columns}")
-    sentence = (
-        f"{shown.title} encoding: {positions} positions by {dimensions} columns, values from "
-        f"{signed(drawn.min())} to {signed(drawn.max())}."
-    )
+    sentence = table_sentence(shown)
     columns = ticks = None
     title = shown.columns
     if waves is not None:
-        sentence += f" Wavelengths run from {short(waves[0])} to {short(waves[-1])} positions."
         columns = [shown.said(i) for i in range(dimensions)]
         places = sorted({2 * round(i * (len(waves) - 1) / MOST_TICKS) for i in range(MOST_TICKS + 1)})
         ticks = {i: f"{i}\n{short(waves[i // 2])}" for i in places}
@@ -195,6 +192,21 @@ def _table(shown: Shown, cursor: int) -> None:
     figure = coloured(encodings.encoding_heatmap, drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor)
     plot(figure, key=key, alt=sentence, height=400, on_click=clicked)
     st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
+
+
+@claim
+def table_sentence(shown: Shown) -> str:
+    """Of how many numbers the table that is drawn is, from what to what they and its wavelengths run."""
+    drawn, waves = shown.values[:, :MOST_WIDE], shown.wavelengths
+    positions, columns = drawn.shape
+    low, high = signed(drawn.min()), signed(drawn.max())
+    run = f"values from {low} to {high}" if low != high else f"all values {low}"
+    said = f"{shown.title} encoding: {counted(positions, 'position')} by {counted(columns, 'column')}, {run}."
+    if waves is None:
+        return said
+    if len(waves) == 1:
+        return f"{said} The wavelength is {short(waves[0])} positions."
+    return f"{said} Wavelengths run from {short(waves[0])} to {short(waves[-1])} positions."
 
 
 def _sinusoid(shown: Shown) -> None:
@@ -228,35 +240,46 @@ def _waves(shown: Shown, cursor: int) -> list[int]:
 
 
 def _alike(shown: Shown) -> None:
-    from transformer.analysis.encodings import profile, similarity, spread
+    from transformer.analysis.encodings import profile, similarity
 
     st.markdown("**How alike positions are** · PE · PEᵀ")
     similar = similarity(shown.values)
-    others = similar[~np.eye(len(similar), dtype=bool)]
-    sentence = (
-        f"A position with itself: {np.diagonal(similar).mean():.1f} on average; with another: "
-        f"{signed(others.min(), 1)} to {signed(others.max(), 1)}."
-        if len(others)
-        else f"A single position: {similar[0, 0]:.1f}."
-    )
-    if shown.name == "rotary":
-        sentence += " This is the score of a query and a key in which every pair of numbers is (1, 0)."
+    sentence = alike_sentence(shown.name, similar)
     plot(coloured(encodings.similarity_heatmap, similar), key="similarity", alt=sentence, height=400)
     st.caption(sentence)
     if len(similar) < 2:
         return
     st.markdown("**Similarity by distance** · mean, least and greatest")
-    found, apart = profile(similar), spread(similar)
-    exact = apart < 1e-9 * max(1.0, float(np.abs(similar).max()))
-    words = (
-        f"All pairs of positions that are equally far apart agree to {tiny(apart)}: only the distance matters."
-        if exact
-        else f"Pairs that are equally far apart differ by up to {apart:.3g}: the positions matter too, not only "
-        "the distance."
-    )
+    found, words = profile(similar), distance_sentence(similar)
     figure = coloured(encodings.distance_profile, found.mean, found.low, found.high)
     plot(figure, key="profile", alt=f"From {found.mean[0]:.1f} at distance 0. {words}", height=300)
     st.caption(words)
+
+
+@claim
+def alike_sentence(name: str, similar: np.ndarray) -> str:
+    """From what to what the products of two positions run, float [position, position]."""
+    others = similar[~np.eye(len(similar), dtype=bool)]
+    if len(others):
+        low, high = signed(others.min(), 1), signed(others.max(), 1)
+        run = f"{low} to {high}" if low != high else low
+        said = f"A position with itself: {np.diagonal(similar).mean():.1f} on average; with another: {run}."
+    else:
+        said = f"A single position: {similar[0, 0]:.1f}."
+    pairs = " This is the score of a query and a key in which every pair of numbers is (1, 0)."
+    return f"{said}{pairs if name == 'rotary' else ''}"
+
+
+@claim
+def distance_sentence(similar: np.ndarray) -> str:
+    """Whether these products go by the distance of two positions alone."""
+    from transformer.analysis.encodings import spread
+
+    apart = spread(similar)
+    if apart < 1e-9 * max(1.0, float(np.abs(similar).max())):
+        return f"All pairs of positions that are equally far apart agree to {tiny(apart)}: only the distance matters."
+    pairs = f"Pairs that are equally far apart differ by up to {apart:.3g}"
+    return f"{pairs}: the positions matter too, not only the distance."
 
 
 MOST_WAVES = 8

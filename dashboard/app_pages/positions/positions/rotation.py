@@ -17,6 +17,7 @@ from dashboard.figures.kit.numbers import tiny
 from dashboard.models import positions
 from dashboard.parts.widgets import bound_number
 from dashboard.server.streamlit_private import DeltaGenerator
+from transformer.foundation.claims import claim
 from transformer.foundation.words import counted
 
 if TYPE_CHECKING:
@@ -57,20 +58,37 @@ def _turned(shown: Shown, steps: int, base: int) -> None:
 
     length, width = shown.values.shape
     matrix = shift(shown.name, steps, width, base)
-    missed, places = tiny(deviation(shown.values, matrix, steps)), length - steps
-    over = f"Over all {places} positions p" if places > 1 else "At the only position p there is"
+    missed = deviation(shown.values, matrix, steps)
     if shown.name == "rotary":
         st.markdown(f"**One rotation, the same for every p** · $q_{{p+{steps}}} = R_{{{steps}}}\\,q_p$")
-        apart = tiny(spread(rotary_scores(length, width, base)))
-        said = (
-            f"{over}, R takes the pair (1, 0) turned for p to the pair turned for p + {steps}; the largest error is "
-            f"{missed}. So the score of a query and a key depends on their distance only: for a random pair at every "
-            f"two positions, scores at the same distance differ by at most {apart}."
-        )
+        said = rotated_sentence(steps, length - steps, missed, spread(rotary_scores(length, width, base)))
     else:
         st.markdown(f"**One linear map, the same for every p** · $PE_{{p+{steps}}} = M_{{{steps}}}\\,PE_p$")
-        said = f"{over}, the greatest |PE(p+{steps}) − M · PE(p)| is {missed}. M turns each pair by its own angle."
+        said = turned_sentence(steps, length - steps, missed)
     _matrix(matrix, f"{said} In float64.", high=1.0, pairs=True)
+
+
+def _over(places: int) -> str:
+    return f"Over all {places} positions p" if places > 1 else "At the only position p there is"
+
+
+@claim
+def turned_sentence(steps: int, places: int, missed: float) -> str:
+    """By how much the formula's matrix misses the step of a table, at so many places."""
+    return (
+        f"{_over(places)}, the greatest |PE(p+{steps}) − M · PE(p)| is {tiny(missed)}. M turns each pair by its own "
+        "angle."
+    )
+
+
+@claim
+def rotated_sentence(steps: int, places: int, missed: float, apart: float) -> str:
+    """The same of queries and keys that are turned, and how far scores at the same distance lie `apart`."""
+    return (
+        f"{_over(places)}, R takes the pair (1, 0) turned for p to the pair turned for p + {steps}; the largest error "
+        f"is {tiny(missed)}. So the score of a query and a key depends on their distance only: for a random pair at "
+        f"every two positions, scores at the same distance differ by at most {tiny(apart)}."
+    )
 
 
 def _matrix(matrix: np.ndarray, said: str, *, high: float | None = None, pairs: bool = False) -> None:
@@ -111,8 +129,7 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         left.caption(f"A linear map of {width} dimensions takes too long to fit. The limit is {MOST_WIDE}.")
         return
     found = positions.fitted(shown.model, shown.name, len(shown.values), steps)
-    fitted_to = counted(found.fitted, "step")
-    said = f"The linear map nearest to PE(p+{steps}), fitted to {fitted_to}, misses {found.missed:.2f} of it."
+    said = fitted_sentence(steps, found)
     with left:
         st.markdown("**The nearest linear map** · least squares")
         _matrix(found.matrix, said)
@@ -128,6 +145,14 @@ def _fitted(shown: Shown, steps: int, left: DeltaGenerator, right: DeltaGenerato
         st.markdown(_judged(found, width))
 
 
+@claim
+def fitted_sentence(steps: int, found: FittedShift) -> str:
+    """What share of a step the nearest linear map misses."""
+    fitted_to = counted(found.fitted, "step")
+    return f"The linear map nearest to PE(p+{steps}), fitted to {fitted_to}, misses {found.missed:.2f} of it."
+
+
+@claim
 def _judged(found: FittedShift, width: int) -> str:
     """What the two shares mean together."""
     free = (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.figures.kit.numbers import give_or_take, interval
+from dashboard.parts.claims import foremost, heads_in_words
 from dashboard.parts.text import whole
 from transformer.analysis.accuracy.surprise import Growth, Surprise
 from transformer.analysis.findings import Head
@@ -16,13 +17,15 @@ from transformer.analysis.heads.distances import MOST, Distances
 from transformer.analysis.heads.induction import INDUCTION, LEAST, PREVIOUS, Repetition
 from transformer.analysis.heads.metrics import MARGIN, Estimate
 from transformer.foundation.claims import claim
-from transformer.foundation.words import counted
+from transformer.foundation.words import counted, listed
 from transformer.text.perplexity import COUNTING
 from transformer.text.perplexity import said as in_words
 from transformer.text.tokens import UNKNOWN, shown
 
 NAMES = (INDUCTION, PREVIOUS)
 SMALL = ("a", "an", "and", "for", "in", "of", "or", "the", "to")
+FEW = 3
+"""Tokens that are named one by one; more are counted."""
 
 
 def called(token: str) -> str:
@@ -41,22 +44,25 @@ GRAMS = ("unigram", "trigram", "5-gram")
 """The models that count runs of tokens and are always named; the best of all is named beside them."""
 
 
+@claim
 def whole_sentence(evaluation: Mapping[str, Any], wordless: float) -> str:
     """What all that is held out costs the run, and what it costs models that count, where these were measured on it.
 
-    `wordless` is the share of its tokens without a letter or a digit: they too take a place in what is counted.
+    All orders that cost as little are named. `wordless` is the share of its tokens without a letter or a digit: they
+    too take a place in what is counted.
     """
     said = f"{whole(evaluation)[0].upper()}{whole(evaluation)[1:]}"
     counting = counted_on_the_same(evaluation)
     if counting is None:
         return f"{said}."
     orders = {name: order for name, order in COUNTING.items() if order > 1}
-    best = min(orders, key=lambda name: float(counting[name]))
-    named = [name for name in GRAMS if name != best]
-    each = ", ".join(f"{counting[name]:.2f} for a {name}" for name in named)
-    seen = [f"{article(name)} sees {(1 - wordless) * (orders[name] - 1):.1f} words" for name in (GRAMS[-1], best)]
+    best = foremost({name: -float(counting[name]) for name in orders})
+    each = ", ".join(f"{counting[name]:.2f} for a {name}" for name in GRAMS if name not in best)
+    longest = max(best, key=orders.__getitem__)
+    seen = [f"{article(name)} sees {(1 - wordless) * (orders[name] - 1):.1f} words" for name in (GRAMS[-1], longest)]
     return (
-        f"{said}. Models that count runs of tokens have {each} and {counting[best]:.2f} for {article(best)}, the best "
+        f"{said}. Models that count runs of tokens have {each} and {counting[longest]:.2f} for "
+        f"{listed([article(name) for name in best])}, the best "
         f"of orders {min(orders.values())} to {max(orders.values())} ({counting['library']}). A share of "
         f"{wordless:.2f} of the tokens are blanks, line ends or marks: on average "
         f"{' and '.join(dict.fromkeys(seen))}."
@@ -87,16 +93,31 @@ def article(name: str) -> str:
 
 @claim
 def headline(found: Surprise, words: Sequence[str]) -> str:
-    """Which token surprised it most, and what that cost; an unknown one only where all are."""
+    """Which token surprised it most, and what that cost; an unknown one only where all are.
+
+    Of several that cost as much none is the one: a few are named, more are counted.
+    """
     most = most_surprising(found, words)
+    nats = f"{found.nats[most]:.2f} nats"
+    if len(words) == 1:
+        return f"{called(words[0])} surprised it by {nats}."
+    level = foremost({at: float(found.nats[at]) for at in candidates(words)})
+    if len(level) == len(words):
+        return f"Each of the {len(words)} tokens surprised it as much: {nats}."
     which = "Of known words, " if found.nats[most] < found.nats.max() else ""
-    return f"{which}{called(words[most])} surprised it most: {found.nats[most]:.2f} nats."
+    names = list(dict.fromkeys(called(words[at]) for at in level))
+    who = listed(names) if len(names) == len(level) <= FEW else f"{len(level)} tokens"
+    return f"{which}{who} surprised it most: {nats}{' each' if len(level) > 1 else ''}."
+
+
+def candidates(words: Sequence[str]) -> list[int]:
+    """The places of the tokens that are compared: of those that it knows, or of all where it knows none."""
+    return [at for at, word in enumerate(words) if word != UNKNOWN] or list(range(len(words)))
 
 
 def most_surprising(found: Surprise, words: Sequence[str]) -> int:
     """The place of the token that cost most; an unknown one only where all are."""
-    known = np.array([word != UNKNOWN for word in words])
-    return int(np.where(known | ~known.any(), found.nats, -1.0).argmax())
+    return max(candidates(words), key=lambda at: float(found.nats[at]))
 
 
 def titled(title: str) -> str:
@@ -107,25 +128,30 @@ def titled(title: str) -> str:
     return " ".join(word.lower() if i and word.lower() in SMALL else word for i, word in enumerate(words))
 
 
+@claim
 def passage_sentence(found: Surprise, before: int) -> str:
     """The passage in numbers."""
-    led = f" It had read {before} tokens before." if before else " It had read nothing before."
-    first = int((found.rank == 1).sum())
+    led = f" It had read {counted(before, 'token')} before." if before else " It had read nothing before."
+    first, n = int((found.rank == 1).sum()), len(found.nats)
+    guessed = f"{first} of the {n} tokens {'was' if first == 1 else 'were'} its first guess."
+    if n == 1:
+        guessed = f"It was {'' if first else 'not '}its first guess."
     return (
-        f"A token costs {found.nats.mean():.2f} nats on average here (perplexity {in_words(found.perplexity)}), and "
-        f"{found.unread.mean():.2f} if only its frequency is known. {first} of the {len(found.nats)} tokens were its "
-        f"first guess.{led}"
+        f"{'A' if n > 1 else 'The'} token costs {found.nats.mean():.2f} nats{' on average' if n > 1 else ''} here "
+        f"(perplexity {in_words(found.perplexity)}), and {found.unread.mean():.2f} if only its frequency is known. "
+        f"{guessed}{led}"
     )
 
 
+@claim
 def word_sentence(found: Surprise, words: Sequence[str], at: int, among: str) -> str:
     """What one token cost, and how far down the list of what it can say it stood, `among` what."""
     nats = float(found.nats[at])
-    dearer = nats - float(found.unread[at])
-    than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than by its frequency alone"
+    dearer = round(nats - float(found.unread[at]), 2)
+    than = f"{abs(dearer):.2f} {'more' if dearer > 0 else 'less'} than" if dearer else "as much as"
     return (
-        f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than}. The model gave it probability "
-        f"{probability(float(np.exp(-nats)))}: rank {found.rank[at]:,} among {among}."
+        f"{called(words[at])}, token {at + 1}, cost {nats:.2f} nats, {than} by its frequency alone. The model gave it "
+        f"probability {probability(float(np.exp(-nats)))}: rank {found.rank[at]:,} among {among}."
     )
 
 
@@ -140,21 +166,23 @@ def says(found: Surprise, words: Sequence[str], names: Sequence[str]) -> tuple[s
     )
 
 
+@claim
 def growth_sentence(found: Growth) -> str:
-    """How much of the loss more context takes away."""
+    """What the first and the last tokens of a window cost."""
     loss = found.found
     ends = [give_or_take(loss.nats[i], loss.half[i], 2) for i in (0, -1)]
     last = loss.names[-1].replace("–", " to ")
+    there = f", and one at {last} costs {ends[1]}" if len(loss.names) > 1 else ""
     return (
-        f"The first token of a window costs {ends[0]} nats, and one at {last} costs {ends[1]}. If only frequencies "
-        "were "
-        f"known, a token would cost {found.unread:.2f}."
+        f"The first token of a window costs {ends[0]} nats{there}. If only frequencies were known, a token would cost "
+        f"{found.unread:.2f}."
     )
 
 
 # --- repetition
 
 
+@claim
 def named(found: Repetition, labels: Sequence[str], on: str) -> str:
     """Which heads have a name, `on` which tokens that was measured: on others the same heads may look elsewhere."""
     names = [found.name(head) for head in found.heads]
@@ -162,9 +190,9 @@ def named(found: Repetition, labels: Sequence[str], on: str) -> str:
     for name in NAMES:
         own = [label for label, each in zip(labels, names, strict=True) if each == name]
         if own:
-            listed = own[0] if len(own) == 1 else f"{', '.join(own[:-1])} and {own[-1]}"
             one = "an induction head" if name == INDUCTION else "a previous-token head"
-            parts.append(f"head {listed} is {one}" if len(own) == 1 else f"heads {listed} are {one.split(' ', 1)[1]}s")
+            is_one = f"is {one}" if len(own) == 1 else f"are {one.split(' ', 1)[1]}s"
+            parts.append(f"head{'s' * (len(own) > 1)} {listed(own)} {is_one}")
     if INDUCTION not in names:
         parts.insert(0, "no induction head has formed")
     return f"On {on}, {'; '.join(parts)}."
@@ -183,6 +211,7 @@ def head_sentence(found: Repetition, head: Head, label: str) -> str:
     )
 
 
+@claim
 def drop_sentence(found: Repetition) -> str:
     """What the repetition saves, and what any second block would."""
     return (
@@ -211,13 +240,19 @@ def rule() -> str:
 
 @claim
 def distance_title(found: Distances, labels: Sequence[str]) -> str:
-    """Which head looks nearest and which farthest, in tokens on average."""
-    near, far = int(found.mean.mean.argmin()), int(found.mean.mean.argmax())
-    low, high = (f"{found.mean.mean[each]:.1f}" for each in (near, far))
+    """Which heads look nearest and which farthest, in tokens on average: all that as many tokens are written of."""
+    away = dict(zip(labels, found.mean.mean.tolist(), strict=True))
+    near = foremost({label: -tokens for label, tokens in away.items()}, "{:.1f}".format)
+    far = foremost(away, "{:.1f}".format)
+    low, high = (f"{away[each[0]]:.1f}" for each in (near, far))
     if low == high:
-        who = f"Head {labels[near]} looks" if len(labels) == 1 else f"All {len(labels)} heads look"
+        who = f"Head {labels[0]} looks" if len(labels) == 1 else f"All {len(labels)} heads look"
         return f"{who} {low} tokens away on average."
-    return f"Head {labels[near]} looks nearest, head {labels[far]} farthest: {low} and {high} tokens."
+    (nearest, several), (farthest, _) = heads_in_words(near), heads_in_words(far)
+    return (
+        f"{nearest} {'look' if several else 'looks'} nearest, {farthest[0].lower()}{farthest[1:]} farthest: "
+        f"{low} and {high} tokens."
+    )
 
 
 def distance_sentence(found: Distances, head: Head, label: str) -> str:

@@ -6,11 +6,14 @@ import numpy as np
 
 from dashboard.app_pages.text.writing.draft import Draft, Ranking
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted
 from transformer.sampling import Sampling
 from transformer.text.perplexity import perplexity, said
 
 TOLD = 3
-"""Words that are named in a sentence about attention."""
+"""Words that are named in a sentence about attention, at most."""
+GUESSES = 10
+"""Of so many of its first guesses a token is told which it was."""
 
 
 @claim
@@ -85,14 +88,14 @@ def out_of_sight(draft: Draft, place: int | None, n_ctx: int) -> str:
     return ""
 
 
+@claim
 def came(draft: Draft, place: int, found: Ranking) -> str:
-    """How likely a token was, and where it ranked."""
+    """How likely a token was, and where it ranked: behind those alone that were likelier."""
     rank = int((found.probabilities > found.probabilities[found.came]).sum()) + 1
     share = f"{found.probabilities[found.came]:.3f}"
-    among = found.came < 10
-    ranked = (
-        (f"its guess number {rank}" if rank > 1 else "its first guess") if among else "not among its first ten guesses"
-    )
+    ranked = f"its guess number {rank}" if rank > 1 else "its first guess"
+    if rank > GUESSES:
+        ranked = "not among its first ten guesses"
     if found.drawn_with is None:
         return f"{at(draft, place)} is part of the prompt. The model gave it {share}, {ranked}."
     return (
@@ -100,9 +103,30 @@ def came(draft: Draft, place: int, found: Ranking) -> str:
     )
 
 
+@claim
 def looked(draft: Draft, place: int, who: str, row: np.ndarray) -> str:
-    """Which query said a token, and at what it looked most; `row` is float [token], nan where nothing was seen."""
-    order = np.argsort(-np.nan_to_num(row), kind="stable")[:TOLD]
-    most = ", ".join(f"{at(draft, key)} ({row[key]:.2f})" for key in order.tolist() if row[key] > 0)
+    """Which query said a token, and at what it looked most; `row` is float [token], nan where nothing was seen.
+
+    Of tokens that got as much, as it is written, either all are named or none is.
+    """
     query = f"query {place}, ‘{draft.names[place - 1]}’"
-    return f"{at(draft, place)} was predicted by {query}. There {who} looked most at {most}."
+    return f"{at(draft, place)} was predicted by {query}. There {who} {_most(draft, row)}."
+
+
+def _most(draft: Draft, row: np.ndarray) -> str:
+    """ "looked most at ‘sea’ at 34 (0.40), ‘the’ at 33 (0.21)"; where nothing stands out, how many got how little."""
+    seen = np.flatnonzero(np.nan_to_num(row) > 0)
+    if not len(seen):
+        return "saw no token"
+    order = seen[np.argsort(-row[seen], kind="stable")]
+    shares = [f"{row[key]:.2f}" for key in order.tolist()]
+    if float(shares[0]) == 0:
+        return f"gave none of {counted(len(seen), 'token')} as much as 0.005"
+    if len(shares) > TOLD and shares[TOLD] == shares[TOLD - 1]:
+        told = shares.index(shares[TOLD])
+    else:
+        told = min(TOLD, len([share for share in shares if float(share)]))
+    if not told:
+        return f"looked most at {shares.count(shares[0])} tokens ({shares[0]} each)"
+    named = zip(order[:told].tolist(), shares[:told], strict=True)
+    return f"looked most at {', '.join(f'{at(draft, key)} ({share})' for key, share in named)}"

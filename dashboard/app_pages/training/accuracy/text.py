@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from dashboard.figures.accuracy import position_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import in_a_line, known
 from dashboard.parts import text
+from dashboard.parts.claims import foremost
 from dashboard.parts.prose import plain
 from dashboard.parts.tables import height_of, number_columns, ticked_table
 from dashboard.parts.text import whole, windows
@@ -27,11 +28,9 @@ from transformer.analysis.accuracy.breakdown import Answers
 from transformer.analysis.accuracy.windows import ByPlace
 from transformer.analysis.heads.measure import heads_of
 from transformer.analysis.intervals import wilson
+from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 from transformer.text.perplexity import said as in_words
-
-if TYPE_CHECKING:
-    from transformer.analysis.accuracy.reading import Reading
-
 
 READ = 2**13
 """Tokens that are read for the page."""
@@ -46,7 +45,7 @@ def page(model: Model) -> None:
     yard = ByLoss(model, length, READ)
     read = yard.measured()
     found = ByPlace.of(read.nats, read.right)
-    st.title(headline(read), anchor=False)
+    st.title(headline(float(read.right.mean()), read.nats.size, read.perplexity), anchor=False)
     st.markdown(
         f"**The task.** {task.law[0].upper()}{task.law[1:]}. Nobody knows how well that can be done. Always saying the "
         f"commonest token is right {task.chance:.2f} of the time. Knowing only how common each token is costs "
@@ -56,7 +55,7 @@ def page(model: Model) -> None:
     left, right = st.container(key="accuracy-row").columns(2, gap="medium")
     with left:
         st.markdown("**What does a token cost?**")
-        yard.by_position(read, None, key="accuracy", height=340, words=_worth(found))
+        yard.by_position(read, None, key="accuracy", height=340, words=worth(found))
     with right:
         st.markdown("**How many tokens are guessed right?**")
         _guessed(model, found)
@@ -72,23 +71,31 @@ def page(model: Model) -> None:
         _table(found)
 
 
-def headline(read: Reading) -> str:
+@claim
+def headline(right: float, tokens: int, perplexity: float) -> str:
     """How well it reads, in a sentence."""
-    right, among = float(read.right.mean()), in_words(read.perplexity)
+    among = in_words(perplexity)
     return (
-        f"It guesses {right:.2f} of {read.nats.size:,} tokens right. Its perplexity is {among}: it is as "
+        f"It guesses {right:.2f} of {tokens:,} tokens right. Its perplexity is {among}: it is as "
         f"unsure as a fair choice among {among} tokens."
     )
 
 
-def _worth(found: ByPlace) -> str:
-    """What the window before is worth."""
+@claim
+def worth(found: ByPlace) -> str:
+    """What the window before the last tokens is worth; of one window nobody knows what another would say.
+
+    The costs at two stretches of the same windows are told apart where their intervals lie apart.
+    """
     if len(found.names) < 2:
         return f"{found.nats[0]:.2f} nats a token."
-    return (
-        f"At place {found.names[0]} of the window a token costs {found.nats[0]:.2f} nats, at {found.names[-1]} "
-        f"{found.nats[-1]:.2f}. The tokens before it save {found.nats[0] - found.nats[-1]:.2f} nats.".replace("-", "−")
-    )
+    first, last = float(found.nats[0]), float(found.nats[-1])
+    ends = f"At place {found.names[0]} of the window a token costs {first:.2f} nats, at {found.names[-1]} {last:.2f}."
+    if found.windows < 2:
+        return ends
+    if abs(last - first) <= found.half[0] + found.half[-1]:
+        return f"{ends} These windows show no difference."
+    return f"{ends} The tokens before it {'save' if last < first else 'add'} {abs(last - first):.2f} nats."
 
 
 def _whole(model: Model) -> str:
@@ -112,11 +119,20 @@ def _guessed(model: Model, found: ByPlace) -> None:
         interval=(found.low, found.high),
         top=1.0,
     )
-    best = int(found.right.argmax())
-    first = "" if best == 0 else f"; at the first place {found.right[0]:.2f}"
-    said = f"At place {found.names[best]} of the window most tokens are guessed right: {found.right[best]:.2f}{first}."
+    said = guessed_sentence(found)
     plot(figure, key="accuracy-guessed", alt=said, height=340)
     st.caption(f"{said} 95 % intervals. Dotted: always saying the commonest token.")
+
+
+@claim
+def guessed_sentence(found: ByPlace) -> str:
+    """How many of the tokens are guessed right where a window begins and where it ends."""
+    first, last = (f"{share:.2f}" for share in (found.right[0], found.right[-1]))
+    if len(found.names) == 1:
+        return f"{first} of the tokens are guessed right."
+    return (
+        f"At place {found.names[0]} of the window {first} of the tokens are guessed right, at {found.names[-1]} {last}."
+    )
 
 
 def _table(found: ByPlace) -> None:
@@ -160,18 +176,35 @@ def by_token(model: Model, length: int) -> None:
     """The commonest tokens in a table: how often each is guessed, and what is said in its place."""
     answers = accuracy_counts.answers(model, session.settings().sequences, length)
     frame = token_table(answers, model.task.vocabulary, COMMONEST)
-    often = frame[frame["times"] >= frame["times"].median()]
-    low, high = often.loc[often["guessed"].idxmin()], often.loc[often["guessed"].idxmax()]
-    said = (
-        f"Among the {len(often)} tokens that occur {often['times'].min()} times or more, ‘{plain(high['token'])}’ is "
-        f"guessed most often ({high['guessed']:.2f}) and ‘{plain(low['token'])}’ least often ({low['guessed']:.2f})."
-    )
-    st.markdown(f"**{said}**")
+    said = token_sentence(*(frame[name].tolist() for name in ("token", "times", "guessed")))
+    st.markdown(f"**{plain(said)}**")
     columns = number_columns(("guessed", "low", "high", "nats a token", "share"), ["times"])
     st.dataframe(frame, hide_index=True, height=height_of(len(frame), 12), column_config=columns, alt=said)
     st.caption(
         f"{_asked(answers)} “Said instead” is the wrong token that the model says most often where this one is right."
     )
+
+
+@claim
+def token_sentence(tokens: Sequence[str], times: Sequence[int], guessed: Sequence[float]) -> str:
+    """Which of the more frequent half of some tokens are guessed most often and least often, as it is written."""
+    often = {at: share for at, share in enumerate(guessed) if times[at] >= np.median(times)}
+    least = min(times[at] for at in often)
+    if len(often) == 1:
+        return f"‘{tokens[next(iter(often))]}’ is guessed {next(iter(often.values())):.2f} of the time."
+    high, low = foremost(often), foremost({at: -share for at, share in often.items()})
+    begin = f"Among {len(often)} tokens that occur {counted(least, 'time')} or more"
+    if len(high) == len(often):
+        return f"{begin}, each is guessed as often ({often[high[0]]:.2f})."
+    return (
+        f"{begin}, {_tokens(tokens, high)} {'is' if len(high) == 1 else 'are'} guessed most often "
+        f"({often[high[0]]:.2f}) and {_tokens(tokens, low)} least often ({often[low[0]]:.2f})."
+    )
+
+
+def _tokens(tokens: Sequence[str], places: Sequence[int]) -> str:
+    """ "‘the’ and ‘of’"; of many their number."""
+    return f"{len(places)} of them" if len(places) > text.NAMED else listed([f"‘{tokens[at]}’" for at in places])
 
 
 def token_table(answers: Answers, names: tuple[str, ...], most: int) -> pd.DataFrame:
@@ -199,22 +232,33 @@ def confusion(model: Model, length: int) -> None:
     tokens = breakdown.commonest(answers, CONFUSED)
     counts = breakdown.confusion_among(answers, tokens)
     labels = [names[token] for token in tokens]
-    wrong = counts[:, : len(tokens)] * ~np.eye(len(tokens), dtype=bool)
-    true, other = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    said = (
-        f"Among the {len(tokens)} commonest tokens it most often says ‘{plain(labels[other])}’ where "
-        f"‘{plain(labels[true])}’ is right: "
-        f"{wrong[true, other]:,} of {counts[true].sum():,} times."
-        if wrong.any()
-        else f"It never says one of the {len(tokens)} commonest tokens where another of them is right."
-    )
-    st.markdown(f"**{said}**")
+    said = confusion_sentence(counts, labels)
+    st.markdown(f"**{plain(said)}**")
     figure = coloured(figures.confusion_heatmap, counts, labels, [*labels, "other"])
     plot(figure, key="depth-confusion", alt=said, height=130 + 30 * len(tokens))
     st.caption(
         f"{_asked(answers)} A row is the right token, and its cells are the shares of what the model says there. The "
         f"last column is all other tokens together: the model knows {known(model.task)}, and ⟨unk⟩."
     )
+
+
+@claim
+def confusion_sentence(counts: np.ndarray, tokens: Sequence[str]) -> str:
+    """Which of some tokens it says most often where another is right: int [true, said], one more column for others."""
+    wrong = counts[:, : len(tokens)] * ~np.eye(len(tokens), dtype=bool)
+    if len(tokens) == 1:
+        return f"One token alone is asked for, ‘{tokens[0]}’."
+    if not wrong.any():
+        return f"It never says one of the {len(tokens)} commonest tokens where another of them is right."
+    worst = np.argwhere(wrong == wrong.max()).tolist()
+    if len(worst) > text.NAMED:
+        most = counted(int(wrong.max()), "time")
+        return f"Among the {len(tokens)} commonest tokens {len(worst)} confusions are the most frequent, {most} each."
+    pairs = [
+        f"‘{tokens[said]}’ where ‘{tokens[true]}’ is right ({wrong[true, said]:,} of {counts[true].sum():,} times)"
+        for true, said in worst
+    ]
+    return f"Among the {len(tokens)} commonest tokens it most often says {listed(pairs)}."
 
 
 def hardest(model: Model, length: int) -> None:
@@ -232,11 +276,7 @@ def hardest(model: Model, length: int) -> None:
             "not guessed": wrong,
         }
     )
-    said = (
-        f"The hardest of {len(answers):,} windows of {length} tokens costs {nats[order[0]]:.2f} nats a token, "
-        "the easiest "
-        f"{nats.min():.2f}. The mean is {nats.mean():.2f}."
-    )
+    said = hardest_sentence(nats, length)
     st.markdown(f"**{said}**")
     shown = in_a_line(model.task.typed(session.question(model)))
     ticked_table(
@@ -253,6 +293,20 @@ def hardest(model: Model, length: int) -> None:
         alt=said,
     )
     st.caption(f"{_asked(answers)} Tick a row, and every page reads that passage.")
+
+
+@claim
+def hardest_sentence(nats: np.ndarray, length: int) -> str:
+    """What the hardest and the easiest window cost, float [window]; of one window what it costs."""
+    most, least, tokens = f"{nats.max():.2f}", f"{nats.min():.2f}", counted(length, "token")
+    if len(nats) == 1:
+        return f"The one window of {tokens} costs {most} nats a token."
+    if most == least:
+        return f"Each of {len(nats):,} windows of {tokens} costs {most} nats a token."
+    return (
+        f"The hardest of {len(nats):,} windows of {tokens} costs {most} nats a token, the easiest {least}. "
+        f"The mean is {nats.mean():.2f}."
+    )
 
 
 def _asked(answers: Answers) -> str:

@@ -123,6 +123,7 @@ def share_sentence(each: Combination) -> str:
     return said.strip()
 
 
+@claim
 def steps_sentence(shown: Sequence[Combination]) -> str:
     """What the picture of steps says: every combination, or the quickest and the slowest of many."""
     known = [each for each in shown if each.finished]
@@ -130,7 +131,7 @@ def steps_sentence(shown: Sequence[Combination]) -> str:
         return "No training has ended yet."
     if len(known) <= MOST_LISTED:
         return " ".join(f"{capital(called(each.settings))}: {outcome(each.rows)}." for each in known)
-    return ends(known, _slowness, "Quickest", "Slowest")
+    return ends(known, _slowness, _as_slow, "Quickest", "Slowest")
 
 
 def _slowness(each: Combination) -> tuple[float, float]:
@@ -139,14 +140,39 @@ def _slowness(each: Combination) -> tuple[float, float]:
     return steps.median, -steps.share
 
 
-def ends(known: Sequence[Combination], rank: Callable[[Combination], Any], least: str, most: str) -> str:
-    """The combinations with the least and the greatest rank, and with how many others each is level."""
+def _as_slow(one: Combination, other: Combination) -> bool:
+    """Do the intervals of two medians overlap, or of two shares where neither solves half? Equal without intervals."""
+    mine, theirs = steps_until_solved(one.rows), steps_until_solved(other.rows)
+    if math.isinf(mine.median) and math.isinf(theirs.median):
+        return _as_often(one, other)
+    if math.isnan(mine.low + theirs.low):
+        return _slowness(one) == _slowness(other)
+    return mine.low <= theirs.high and theirs.low <= mine.high
+
+
+def _as_often(one: Combination, other: Combination) -> bool:
+    """Do the intervals of two shares overlap?"""
+    mine, theirs = steps_until_solved(one.rows), steps_until_solved(other.rows)
+    return mine.share_low <= theirs.share_high and theirs.share_low <= mine.share_high
+
+
+def ends(
+    known: Sequence[Combination],
+    rank: Callable[[Combination], Any],
+    alike: Callable[[Combination, Combination], bool],
+    least: str,
+    most: str,
+) -> str:
+    """The combinations with the least and the greatest rank, and how many others are `alike` to each of them."""
     ranks = [rank(each) for each in known]
+    if min(ranks) == max(ranks):
+        all_of_them = f"All {len(known)} are level. " if len(known) > 1 else ""
+        return f"{all_of_them}{capital(called(known[0].settings))}: {outcome(known[0].rows)}."
     said = []
     for word, end in ((least, min(ranks)), (most, max(ranks))):
-        level = ranks.count(end) - 1
-        also = f" ({counted(level, 'other')} of {len(known)} level with it)" if level else ""
         each = known[ranks.index(end)]
+        level = sum(alike(each, other) for other in known if other is not each)
+        also = f" ({counted(level, 'other')} of {len(known)} cannot be told from it)" if level else ""
         said.append(f"{word}: {called(each.settings)}{also}, {outcome(each.rows)}.")
     return " ".join(said)
 
@@ -170,18 +196,25 @@ def band_words(seeds: int) -> str:
     )
 
 
+@claim
 def band_sentence(rows: Sequence[Row], groups: Sequence[str]) -> str:
-    """How much of the last part of the sequence is right, in the median over the seeds."""
+    """How much of the last part of the sequence is right, in the median over the seeds.
+
+    Where the band is drawn from the lowest to the highest share, as they are written, all seeds lie in it.
+    """
     kept = [row for row in rows if row.correct]
     half = np.array(groups) == groups[-1]
     shares = sorted(float(np.array(row.accuracy)[half].mean()) for row in kept)
-    low, high = np.quantile(shares, band_ends(len(shares)))
+    part = f"the {groups[-1]}" if groups[-1] else "the sequence"
+    if len(shares) == 1:
+        return f"In the one seed {share_text(shares[0])} of {part} is right."
+    band = [share_text(float(edge)) for edge in np.quantile(shares, band_ends(len(shares)))]
+    whole = band == [share_text(shares[0]), share_text(shares[-1])]
     inner, outer = median_interval(shares)
     sure = f"fewer than {FEWEST} seeds have no 95 % interval" if math.isnan(inner) else between(inner, outer)
-    part = f"the {groups[-1]}" if groups[-1] else "the sequence"
     return (
         f"In the median of {counted(len(shares), 'seed')} {share_text(median(shares))} of {part} is right ({sure}); "
-        f"{band_words(len(shares))} lie between {share_text(float(low))} and {share_text(float(high))}."
+        f"{f'all {len(shares)} seeds' if whole else band_words(len(shares))} lie between {band[0]} and {band[1]}."
     )
 
 
@@ -195,6 +228,7 @@ def layer_name(site: str, sites: Sequence[str]) -> str:
     return f"{head.kind}, layer {head.layer}" if several else f"layer {head.layer}"
 
 
+@claim
 def kinds_sentence(found: Sequence[Frequency]) -> str:
     """What forms most often, layer by layer."""
     if not found:
@@ -234,14 +268,19 @@ def pointed(each: Combination) -> str:
     return f"{capital(called(each.settings))}:\n{said};\n{share}"
 
 
+@claim
 def phase_sentence(cells: Sequence[Combination], colour: str) -> str:
     """Which cell has most of what the colour says, and which has least."""
     known = [each for each in cells if each.finished]
     if not known:
         return "No training of these has ended yet."
     if colour == "steps":
-        return ends(known, _slowness, "Quickest", "Slowest")
-    return ends(known, lambda each: -steps_until_solved(each.rows).share, "Solved most often", "Solved least often")
+        return ends(known, _slowness, _as_slow, "Quickest", "Slowest")
+
+    def seldom(each: Combination) -> float:
+        return -steps_until_solved(each.rows).share
+
+    return ends(known, seldom, _as_often, "Solved most often", "Solved least often")
 
 
 # --- how far it is

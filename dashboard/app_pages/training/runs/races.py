@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 from dashboard.app_pages.training.runs.comparison import Standing
 from dashboard.figures.kit.numbers import share_text
 from dashboard.parts import claims
+from dashboard.parts.claims import foremost
 from dashboard.parts.prose import capital, encoding_name
 from transformer import masks
 from transformer.analysis.accuracy.bags import bag_ceiling
@@ -129,18 +131,11 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     if any(each.reads for each in standings):
         return _readers(standings)
     if len({each.config.task for each in standings}) > 1:
-        return f"{len(solved)} of {len(standings)} runs have solved their tasks."
-    if not solved:
-        best = max(standings, key=lambda each: -1.0 if each.share is None else each.share)
-        most = (
-            ""
-            if best.share is None
-            else f": the best has {share_text(best.share)} of the {best.part} right, {best.label.phrase}"
+        return (
+            f"{len(solved)} of {len(standings)} runs {'has' if len(solved) == 1 else 'have'} solved {_tasks(solved)}."
         )
-        if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
-            return f"Every run took all its steps{most}."
-        none = "Neither" if len(standings) == 2 else f"None of the {len(standings)}"
-        return f"{none} solves it{most}."
+    if not solved:
+        return _none_solved(standings)
     first = first_of(solved, clock)
     if len(first) == len(standings):
         return f"{_all(standings)} solve it {_when(first[0], clock)}."
@@ -153,38 +148,82 @@ def headline(standings: Sequence[Standing], clock: str) -> str:
     others = f"{len(rest)} runs do not"
     if len(rest) == 1:
         others = f"{rest[0].label.phrase}, not in {counted(rest[0].step, 'step')}"
-    return f"Solved {_phrases(first)} {_when(first[0], clock)}; {others}."
+    return f"{_first(first, solved)} {_phrases(first)} {_when(first[0], clock)}; {others}."
+
+
+def _none_solved(standings: Sequence[Standing]) -> str:
+    """How far those came of whom none has solved it; all whose share is the greatest as it is written."""
+    shares = {at: each.share for at, each in enumerate(standings) if each.share is not None}
+    best = [standings[at] for at in foremost(shares, share_text)]
+    most = ""
+    if best and best[0].share is not None:
+        share = f"{share_text(max(shares.values()))} of the {best[0].part} right"
+        most = f": the best {'has' if len(best) == 1 else 'have'} {share}, {_phrases(best)}"
+        if len(best) == len(standings):
+            most = f": {_all(standings).lower()} have {share}"
+    if all(each.config.training.solved_at > 1 for each in standings):  # they were to take all their steps
+        ended = sum(each.state.status == "finished" for each in standings)
+        if ended == len(standings):
+            return f"Every run took all its steps{most}."
+        return f"{ended} of {len(standings)} runs took all {'its' if ended == 1 else 'their'} steps{most}."
+    none = "Neither" if len(standings) == 2 else f"None of the {len(standings)}"
+    return f"{none} solves it{most}."
 
 
 def _meanwhile(standings: Sequence[Standing], clock: str) -> str:
     """What can be said while some of them are still at it; one that is shown the answers has solved nothing."""
-    still, count = sum(each.state.live and each.state.status != "measuring" for each in standings), len(standings)
-    solved = [each for each in standings if each.solved and not each.cheats]
-    if not still:
-        rest = "the results are being measured"
-    else:
-        rest = f"{still} of {count} runs still train" if count > 1 else "it still trains"
+    count, solved = len(standings), [each for each in standings if each.solved and not each.cheats]
+    rest = _not_ended(standings)
     if any(each.reads for each in standings):
         return f"{_readers(standings)[:-1]}; {rest}."
     if not solved:
         return f"Not solved yet: {rest}."
     if len({each.config.task for each in standings}) > 1:
-        return f"{len(solved)} of {count} runs have solved their tasks; {rest}."
+        return f"{len(solved)} of {count} runs {'has' if len(solved) == 1 else 'have'} solved {_tasks(solved)}; {rest}."
     first = first_of(solved, clock)
-    return f"Solved {_phrases(first)} {_when(first[0], clock)}; {rest}."
+    return f"{_first(first, solved)} {_phrases(first)} {_when(first[0], clock)}; {rest}."
+
+
+def _not_ended(standings: Sequence[Standing]) -> str:
+    """How many of them still train; of those that wait or are paused, that they have not ended."""
+    still, count = [each for each in standings if each.state.live and each.state.status != "measuring"], len(standings)
+    if not still:
+        return "the results are being measured"
+    many = f"{len(still)} of {count} runs" if count > 1 else "it"
+    if all(each.state.status == "running" for each in still):
+        return f"{many} still train{'s' * (len(still) == 1)}"
+    return f"{many} {'has' if len(still) == 1 else 'have'} not ended"
+
+
+def _first(first: Sequence[Standing], solved: Sequence[Standing]) -> str:
+    return "Solved" if len(first) == len(solved) else "First solved"
+
+
+def _tasks(solved: Sequence[Standing]) -> str:
+    return "its task" if len(solved) == 1 else "their tasks"
 
 
 def _readers(standings: Sequence[Standing]) -> str:
-    """Who reads best; perplexities are compared only where the tokens are the same."""
-    known = [(each.perplexity, each) for each in standings if each.perplexity is not None]
+    """Who reads best; perplexities are compared only where the tokens are the same, and as they are written."""
     if len({each.config.task for each in standings}) > 1:
         return "These runs have different tasks, so their losses cannot be compared."
-    if not known:
+    known = {
+        at: -each.perplexity
+        for at, each in enumerate(standings)
+        if each.perplexity is not None and not math.isnan(each.perplexity)
+    }
+    best = [standings[at] for at in foremost(known, lambda value: said(-value))]
+    if not best:
         return "No loss was measured yet."
-    least, best = min(known, key=lambda pair: pair[0])
-    if best.cheats:
-        return f"The lowest perplexity is {said(least)}, {best.label.phrase}. Its mask shows it the answers."
-    return f"The lowest perplexity is {said(least)}, {best.label.phrase}."
+    least, shown = said(-max(known.values())), sum(each.cheats for each in best)
+    told = f" The mask of {shown} of them shows the answers." if shown else ""
+    if shown and len(best) == 1:
+        told = " Its mask shows it the answers."
+    if len(standings) == 1:
+        return f"Its perplexity is {least}.{told}"
+    if len(best) == len(standings):
+        return f"{_all(standings)} have perplexity {least}.{told}"
+    return f"The lowest perplexity is {least}, {_phrases(best)}.{told}"
 
 
 @claim

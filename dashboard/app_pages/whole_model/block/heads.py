@@ -22,11 +22,13 @@ from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
 from dashboard.figures.kit.numbers import share_text, signed, tiny
 from dashboard.models.model import Model
+from dashboard.parts import claims
 from dashboard.parts.prose import plain, symbols
 from dashboard.parts.steps import Stage, draw_code, draw_words
 from dashboard.parts.widgets import bound, bound_choice
 from dashboard.view import session
 from transformer.foundation.claims import claim
+from transformer.foundation.words import counted, listed
 
 if TYPE_CHECKING:
     from transformer.analysis.heads.side_by_side import SideBySide
@@ -153,8 +155,8 @@ def _weights(found: SideBySide, weight: np.ndarray, makers: list[Maker] | None) 
     st.caption(
         symbols(
             plain(
-                f"Row i of W_O is multiplied by number i of z, which stands beside it.{each} Framed: the largest "
-                "output and the column of W_O that it adds up. The output also holds b_O."
+                f"Row i of W_O is multiplied by number i of z, which stands beside it.{each} Framed: the output in "
+                f"dimension {_largest(found)} and the column of W_O that it adds up. The output also holds b_O."
             )
         )
     )
@@ -186,8 +188,7 @@ def _sentence(found: SideBySide, stage: str) -> str:
     n_heads, width, whole = _sizes(found)
     token, each = _token(found), f"{n_heads} × {width}"
     if stage == "read":
-        i = int(np.abs(found.read).argmax())
-        return f"{token} comes with {whole} numbers. The largest in size is {signed(found.read[i])}, in dimension {i}."
+        return claims.largest_in_size(f"{token} comes with {counted(whole, 'number')}.", found.read)
     if stage == "project":
         turned = f" Then each head {found.turned}." if found.turned else ""
         return (
@@ -201,33 +202,50 @@ def _sentence(found: SideBySide, stage: str) -> str:
             f"{whole} = {each}: the numbers are cut into {n_heads} parts. Nothing is computed. K and V are cut alike."
         )
     if stage == "attend":
-        best = found.pattern.argmax(axis=1)
-        head = int(found.pattern.max(axis=1).argmax())
-        share, key = found.pattern[head, best[head]], best[head]
         if not found.pattern.any():
             return "This token may see nothing, so every z is 0."
         memory = " Keys and values come from the encoder." if found.site.endswith("cross_attention") else ""
-        surest = "It" if n_heads == 1 else f"Head {head} is the surest: it"
-        return (
-            f"Each head attends by itself and makes {width} numbers.{memory} {surest} looks at '{found.keys[key]}' at "
-            f"{key + 1} with {share_text(share)}."
-        )
+        return f"Each head attends by itself and makes {counted(width, 'number')}.{memory} {surest(found)}"
     if stage == "join":
         if n_heads == 1:
             return f"There is one head, so its {width} numbers are all of z."
         return f"The {n_heads} parts are put in a row again: {each} = {whole} numbers. Nothing is computed."
-    i = _largest(found)
     if n_heads == 1:
-        return (
-            f"W_O has {whole} rows, one for each number of z. Each of the {whole} outputs adds up all rows. The "
-            f"largest in size is {signed(found.out[i])}, in dimension {i}."
-        )
+        rows = f"W_O has {whole} rows, one for each number of z. Each of the {whole} outputs adds up all rows."
+        return claims.largest_in_size(rows, found.out)
+    rows = (
+        f"W_O has {counted(width, 'row')} for each head, and each of the {whole} outputs adds up the rows of all heads."
+    )
+    return f"{claims.largest_in_size(rows, found.out)} {parts_of_output(found)}"
+
+
+@claim
+def surest(found: SideBySide) -> str:
+    """Which head gives one token the most; where no digit tells several heads apart, all of them."""
+    n_heads, peaks = len(found.pattern), found.pattern.max(axis=1)
+    most = claims.foremost(dict(enumerate(peaks.tolist())), share_text)
+    share, best = share_text(peaks[most[0]]), int(found.pattern[most[0]].argmax())
+    looks = f"looks at '{found.keys[best]}' at {best + 1} with {share}"
+    if n_heads == 1:
+        return f"It {looks}."
+    if len(most) == n_heads:
+        return f"{'Both' if n_heads == 2 else f'All {n_heads}'} heads are as sure: each gives {share} to one token."
+    if len(most) > claims.FEW:
+        return f"{len(most)} of {n_heads} heads are the surest: each gives {share} to one token."
+    if len(most) > 1:
+        return f"Heads {listed([str(head) for head in most])} are the surest: each gives {share} to one token."
+    return f"Head {most[0]} is the surest: it {looks}."
+
+
+@claim
+def parts_of_output(found: SideBySide) -> str:
+    """What the head that adds most to the framed output, in size, adds to it, and what all others do."""
+    i = _largest(found)
     head = int(np.abs(found.written[:, i]).argmax())
     adds = found.written[head, i]
     return (
-        f"W_O has {width} rows for each head, and each of the {whole} outputs adds up the rows of all heads. The "
-        f"largest in size is {signed(found.out[i])}, in dimension {i}: head {head} adds "
-        f"{signed(adds)} of it, the other heads and b_O {signed(found.out[i] - adds)}."
+        f"To the output in dimension {i} head {head} adds {signed(adds)}, the other heads and b_O "
+        f"{signed(found.out[i] - adds)}."
     )
 
 
@@ -273,20 +291,27 @@ def _attention(found: SideBySide, makers: list[Maker] | None) -> None:
 
 @claim
 def looking_sentence(found: SideBySide) -> str:
-    """At which token each head looks most, and how many tokens may not be seen."""
-    n_heads, best = len(found.pattern), found.pattern.argmax(axis=1)
-    different, hidden = len(set(best.tolist())), int((~found.visible.any(axis=0)).sum())
+    """At which token each head looks most, and how many tokens may not be seen; where no digit tells several tokens
+    apart, all of them."""
+    n_heads, hidden = len(found.pattern), int((~found.visible.any(axis=0)).sum())
+    level = [claims.foremost(dict(enumerate(row.tolist())), share_text) for row in found.pattern]
+    different = len({key for keys in level for key in keys})
+    all_heads = "Both heads" if n_heads == 2 else f"All {n_heads} heads"
+    named = listed([f"'{found.keys[key]}' at {key + 1}" for key in level[0][: claims.FEW]])
     if not found.pattern.any():
         said = "This token may see nothing."
     elif n_heads == 1:
-        said = (
-            f"The head looks most at '{found.keys[best[0]]}' at {best[0] + 1}: {share_text(found.pattern[0, best[0]])}."
-        )
+        each, several = share_text(found.pattern[0, level[0][0]]), len(level[0]) > 1
+        tokens = named if different <= claims.FEW else f"{different} of {len(found.keys)} tokens"
+        said = f"The head looks most at {tokens}: {each}{' each' * several}."
     elif different == 1:
-        all_of = "Both" if n_heads == 2 else f"All {n_heads}"
-        said = f"{all_of} heads look most at the same token, '{found.keys[best[0]]}' at {best[0] + 1}."
-    else:
+        said = f"{all_heads} look most at the same token, {named}."
+    elif all(keys == level[0] for keys in level):
+        said = f"{all_heads} look most at the same {different} tokens, at each of them alike."
+    elif all(len(keys) == 1 for keys in level):
         said = f"The {n_heads} heads look most at {different} different tokens."
+    else:
+        said = f"The {n_heads} heads look most at {different} different tokens, some at several alike."
     return f"{said} Grey: {hidden} of {len(found.keys)} tokens may not be seen." if hidden else said
 
 
@@ -318,18 +343,22 @@ def _high(rows: int, around: int) -> int:
 
 @claim
 def _headline(found: SideBySide, is_wide: bool) -> str:
-    """Which head writes the longest vector, if one writes any."""
+    """Which head writes the longest vector, if one writes any; where no digit tells several apart, all of them."""
     n_heads, width, whole = _sizes(found)
     writes = bool(found.lengths.any())
     if n_heads == 1:
         end = "it alone writes" if writes else f"it writes nothing at {_token(found)}, which may see nothing"
         return f"There is one head: all {whole} numbers stay together, and {end}."
-    head = int(found.lengths.argmax())
     whose = "Untrained, " if is_wide else ""
+    cut = f"{whose}{whole} = {n_heads} × {width}"
     if not writes:
-        return (
-            f"{whose}{whole} = {n_heads} × {width}: no head writes anything at {_token(found)}, which may see nothing."
-        )
-    return (
-        f"{whose}{whole} = {n_heads} × {width}: head {head} writes the longest of {n_heads} vectors at {_token(found)}."
-    )
+        return f"{cut}: no head writes anything at {_token(found)}, which may see nothing."
+    longest = claims.foremost(dict(enumerate(found.lengths.tolist())), "{:.3g}".format)
+    if len(longest) == n_heads:
+        both = "both" if n_heads == 2 else f"all {n_heads}"
+        return f"{cut}: {both} heads write equally long vectors at {_token(found)}."
+    if len(longest) > 1:
+        many = len(longest) > claims.FEW
+        who = f"{len(longest)} heads" if many else f"heads {listed([str(head) for head in longest])}"
+        return f"{cut}: {who} write the longest of {n_heads} vectors at {_token(found)}, equally long."
+    return f"{cut}: head {longest[0]} writes the longest of {n_heads} vectors at {_token(found)}."

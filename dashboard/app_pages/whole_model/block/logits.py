@@ -12,7 +12,7 @@ from dashboard.app_pages.whole_model.block.outputs import pick_output
 from dashboard.app_pages.whole_model.block.settings import BlockSettings
 from dashboard.components.plot import coloured, plot
 from dashboard.figures.html.step_strip import Shape
-from dashboard.figures.kit.numbers import signed, tiny
+from dashboard.figures.kit.numbers import signed, small
 from dashboard.models.cache import cached
 from dashboard.models.model import Model, words_of
 from dashboard.models.passages import sayable
@@ -55,14 +55,9 @@ def answer(model: Model) -> str:
     return _headline(model, found, trained, cost, place)
 
 
-def _number(value: float) -> str:
-    """A share or a loss: three digits, or a power of ten where they would all be 0."""
-    return f"{value:.3f}" if value >= 0.0005 else tiny(value)
-
-
 def _minus(value: float) -> str:
     """A number that is not negative, with a minus before it unless it is 0."""
-    return f"−{_number(value)}" if value else "0"
+    return f"−{small(value)}" if value else "0"
 
 
 @claim
@@ -70,13 +65,13 @@ def _headline(model: Model, found: Output, shares: np.ndarray, cost: float | Non
     """What is said there and what it costs, from the numbers, at the temperature of training."""
     names = model.task.vocabulary
     said = int(shares.argmax())
-    first = f"Output {place + 1} says '{names[said]}' with probability {_number(shares[said])}"
+    first = f"Output {place + 1} says '{names[said]}' with probability {small(shares[said])}"
     if cost is None or found.target is None:
         return f"{first}; it is not part of the answer."
     if said == found.target:
-        return f"{first}; that is right and costs {_number(cost)} nats."
-    right = f"the right token '{names[found.target]}' gets {_number(shares[found.target])}"
-    return f"{first}; {right} and costs {_number(cost)} nats."
+        return f"{first}; that is right and costs {small(cost)} nats."
+    right = f"the right token '{names[found.target]}' gets {small(shares[found.target])}"
+    return f"{first}; {right} and costs {small(cost)} nats."
 
 
 def _headline_at(model: Model, found: Output, shares: np.ndarray, temperature: float, place: int) -> str:
@@ -84,9 +79,9 @@ def _headline_at(model: Model, found: Output, shares: np.ndarray, temperature: f
     names, said = model.task.vocabulary, int(shares.argmax())
     first = f"At temperature {temperature:g}, output {place + 1} says '{names[said]}' with probability "
     if found.target is None or said == found.target:
-        return f"{first}{_number(shares[said])}."
-    right = f"the right token '{names[found.target]}' with {_number(shares[found.target])}"
-    return f"{first}{_number(shares[said])}, and {right}."
+        return f"{first}{small(shares[said])}."
+    right = f"the right token '{names[found.target]}' with {small(shares[found.target])}"
+    return f"{first}{small(shares[said])}, and {right}."
 
 
 def rows(shares: np.ndarray, target: int | None) -> np.ndarray:
@@ -116,7 +111,7 @@ def _tokens(model: Model, found: Output, shares: np.ndarray, gradient: np.ndarra
     right = None if found.target is None else order.tolist().index(found.target)
     words = (
         f"At temperature {temperature:g} the likeliest of {sayable(model.task)} are "
-        + ", ".join(f"'{vocabulary[token]}' {_number(shares[token])}" for token in order[:3])
+        + ", ".join(f"'{vocabulary[token]}' {small(shares[token])}" for token in order[:3])
         + "."
     )
     slopes = None if gradient is None else columns[2]
@@ -155,7 +150,7 @@ def _cost(model: Model, found: Output, shares: np.ndarray, cost: float | None, p
     token = int(shares.argmax()) if found.target is None else found.target
     name, logit, share = plain(model.task.vocabulary[token]), float(found.logits[token]), float(shares[token])
     softmax = r"p_i = \dfrac{e^{z_i/T}}{\sum_j e^{z_j/T}}"
-    reached = f"'{name}' has the logit {signed(logit)}. At T = 1 that makes the probability {_number(share)}."
+    reached = f"'{name}' has the logit {signed(logit)}. At T = 1 that makes the probability {small(share)}."
     if cost is None:
         st.markdown(f"${softmax}$")
         st.markdown(
@@ -165,7 +160,7 @@ def _cost(model: Model, found: Output, shares: np.ndarray, cost: float | None, p
     loss = r"L = -\ln p_{\text{right}}, \qquad \dfrac{\partial L}{\partial z_i} = p_i - [\,i = \text{right}\,]"
     st.markdown(rf"${softmax}, \qquad {loss}$")
     st.markdown(
-        f"{reached} That costs {_number(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every "
+        f"{reached} That costs {small(cost)} nats. The gradient is {_minus(1 - share)} at '{name}' and p at every "
         "other token: against the gradient the right logit goes up and all others go down. Loss and gradient are "
         "those of training, at T = 1."
     )

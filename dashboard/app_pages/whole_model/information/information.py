@@ -65,12 +65,12 @@ def matrix(flow: Flow, found: Matrix, key: str) -> None:
         if column is not None and 0 <= column < len(flow.grain.poked):
             choose(flow.grain.poked[column] + 1)
 
-    cells, hidden = found.values.size, int((~found.reach).sum())
-    alt = f"Largest value: {found.greatest()}. Forbidden: {share_of_cells(hidden, cells)}."
+    cells, hidden, said = found.values.size, int((~found.reach).sum()), found.greatest()
+    alt = f"{said} Forbidden: {share_of_cells(hidden, cells)}."
     rows, columns = found.values.shape
     height = 90 + min(290, 320 * rows // columns)  # wide for a source and the tokens after it
     plot(coloured(found.figure, LINK), key=key, alt=alt, height=height, on_click=clicked)
-    st.caption(f"Largest value: {found.greatest()}.")
+    st.caption(plain(said))
 
 
 def attention(flow: Flow) -> None:

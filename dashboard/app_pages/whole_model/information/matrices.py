@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from dashboard.app_pages.whole_model.information.figures import Axes, Words, influence_heatmap
 from dashboard.app_pages.whole_model.information.influence import Flow
 from dashboard.theme import LIGHT, Palette
+from transformer.foundation.claims import claim
 
 NO_PATH, NO_PATH_TO_ANY = "no path to output {output} from {slot}", "no path to any output at {output} from {slot}"
 
@@ -32,11 +33,19 @@ class Matrix:
     most: float | None = None
     """The end of the scale, where it is known before the values are."""
 
+    @claim
     def greatest(self) -> str:
-        row, column = divmod(int(self.values.argmax()), self.values.shape[1])
-        return self.words.cell.format(
-            output=self.axes.rows[row], slot=self.axes.columns[column], value=f"{self.values.max():.3g}"
-        )
+        """The greatest value and its cell; where no digit tells several cells apart, how many they are."""
+        if not self.values.any():
+            return "All values are 0."
+        most = f"{self.values.max():.3g}"
+        near = np.argwhere(self.values >= 0.99 * self.values.max()).tolist()  # what is written alike is no farther
+        level = [(row, column) for row, column in near if f"{self.values[row, column]:.3g}" == most]
+        row, column = level[0]
+        cell = self.words.cell.format(output=self.axes.rows[row], slot=self.axes.columns[column], value=most)
+        if len(level) > 1:
+            return f"{len(level):,} cells have the largest value; the first: {cell}."
+        return f"Largest value: {cell}."
 
     def figure(self, link: str, *, palette: Palette = LIGHT) -> go.Figure:
         return influence_heatmap(

@@ -14,7 +14,7 @@ from dashboard.app_pages.whole_model.layers import measured
 from dashboard.app_pages.whole_model.layers.figures import writes_heatmap
 from dashboard.app_pages.whole_model.layers.settings import LayersSettings
 from dashboard.components.plot import coloured, plot
-from dashboard.figures.kit.numbers import signed
+from dashboard.figures.kit.numbers import signed, small
 from dashboard.figures.lens import lens_heatmap, stage_line, tokens_bars
 from dashboard.models.model import Model
 from dashboard.models.passages import sayable
@@ -162,22 +162,16 @@ def cell(model: Model, reading: Reading) -> None:
     stage, place = reading.cell()
     names, target = lens.vocabulary, int(lens.targets[place])
     shares, listed = lens.shares[stage, place], lens.tokens[stage, place].tolist()
-    best, most, of_target = listed[0], float(shares[0]), float(lens.of_target[stage, place])
     if target not in listed:
-        shares, listed = np.append(shares, of_target), [*listed, target]
-    rank = int(lens.rank[stage, place])
-    open_ = "" if reading.known[place] else " This token cannot be known here, so it is a guess."
-    st.markdown(
-        f"**Position {place + 1}, {after(lens.stages[stage])}**: it would say '{plain(names[best])}' with {most:.2f}. "
-        f"The right token '{plain(names[target])}' has {of_target:.2f} and rank {rank:,} among "
-        f"{sayable(model.task)}.{open_}"
-    )
+        shares, listed = np.append(shares, lens.of_target[stage, place]), [*listed, target]
+    said = cell_sentence(reading, stage, place, sayable(model.task))
+    where, _, rest = said.partition(": ")
+    st.markdown(f"**{where}**: {plain(rest)}")
     left, right = st.columns([1, 1.6], gap="medium")
     with left:
         shown = [names[token] for token in listed]
         figure = coloured(tokens_bars, shares, shown, listed.index(target))
-        alt = f"Likeliest tokens at position {place + 1} {after(lens.stages[stage])}: '{names[best]}' {most:.2f}."
-        plot(figure, key="lens-tokens", alt=alt, height=230)
+        plot(figure, key="lens-tokens", alt=said, height=230)
     with right:
         way = lens.of_target[:, place]
         figure = coloured(stage_line, way, [stage_name(site) for site in lens.stages], stage, unread(model, target))
@@ -186,6 +180,27 @@ def cell(model: Model, reading: Reading) -> None:
             f"{way[-1]:.2f} at the end. {settling(lens, place)}"
         )
         plot(figure, key="lens-way", alt=alt, height=230)
+
+
+@claim
+def cell_sentence(reading: Reading, stage: int, place: int, among: str) -> str:
+    """What one stage would say at one place, both from 0, and how likely the right token is there, `among` so many.
+
+    Where no digit tells several tokens apart, all of them.
+    """
+    lens, target = reading.lens, int(reading.lens.targets[place])
+    shares = dict(zip(lens.tokens[stage, place].tolist(), lens.shares[stage, place].tolist(), strict=True))
+    best = claims.foremost(shares, small)
+    says = claims.tokens_in_words(
+        [lens.vocabulary[token] for token in best], len(shares) if len(shares) < len(lens.vocabulary) else 0
+    )
+    open_ = "" if reading.known[place] else " This token cannot be known here, so it is a guess."
+    return (
+        f"Position {place + 1}, {after(lens.stages[stage])}: {'it would say' if len(best) == 1 else 'likeliest are'} "
+        f"{says}, with {small(shares[best[0]])}{'' if len(best) == 1 else ' each'}. The right token "
+        f"'{lens.vocabulary[target]}' has {small(float(lens.of_target[stage, place]))} and rank "
+        f"{int(lens.rank[stage, place]):,} among {among}.{open_}"
+    )
 
 
 @claim

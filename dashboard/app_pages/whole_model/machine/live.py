@@ -62,7 +62,7 @@ def _moving(name: str) -> None:
     task = run.config.build_task()
     plan = plan_model(run.config.model, size_of(task, task.example))
     shares = moved(plan, *states)
-    said = f"{name}. {words.movement(plan, shares, *steps)} {words.a_step(shares, *steps)}"
+    said = f"{name}. {words.movement(plan, shares, *steps)} {words.a_step(shares, *steps)}".strip()
     stages, links = words.drawn(run.config.model, size_of(task, task.example), plan, {}, shares)
     figure = coloured(machine_figure, stages, links, "")
     plot(figure, key="machine-live", alt=said, height=height_of(stages), makers=[maker_of(run, steps[-1])])

@@ -130,8 +130,8 @@ chosen = plan[pick_box(plan, back, on)]
 spoken = words.sentence_of(config, size, chosen)
 if chosen.name in vectors:
     vector, whose = vectors[chosen.name], words.of_token(size, chosen, sample, place)
-    names = sample.attentions[head.site].keys if head and chosen.kind == "pattern" else task.vocabulary
-    spoken += f" For {whose}: {words.vector_words(vector, chosen, names)}"
+    names = sample.attentions[head.site].keys if head and chosen.kind in ("scores", "pattern") else task.vocabulary
+    spoken += f" {words.vector_words(vector, chosen, names, whose)}"
 said.markdown(f"**{plain(capital(words.name_of(chosen)))}.** {plain(spoken)}")
 before = measured.step_before(model)
 shares = {}

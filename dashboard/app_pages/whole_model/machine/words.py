@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from dashboard.app_pages.whole_model.machine.figures import Link, Stage
+from dashboard.figures.kit.numbers import small
 from dashboard.figures.kit.token_axis import elided
 from dashboard.parts import claims
 from dashboard.parts.prose import learned_by_norm
@@ -198,19 +199,52 @@ def of_token(size: Size, box: Box, sample: Sample, place: int) -> str:
     return f"'{sample.read[place]}' at {place + 1}"
 
 
-def vector_words(values: np.ndarray, box: Box, names: Sequence[str]) -> str:
-    """The vector of the chosen token in numbers; `names` are the keys of a pattern, or the vocabulary."""
-    most = int(values.argmax())
+def vector_words(values: np.ndarray, box: Box, names: Sequence[str], whose: str) -> str:
+    """The vector of the chosen token in numbers; `names` are the keys of scores and of a pattern, or the vocabulary."""
     if box.kind == "pattern":
-        # of a long input the names are those of blocks
-        key = f"'{names[most]}' at {most + 1}" if len(names) == len(values) else f"the key at {most + 1}"
-        return f"it looks most at {key}, with {values[most]:.2f} of its attention."
+        return looking(values, names, whose)
     if box.kind == "softmax":
-        return f"the likeliest token is '{names[most]}', with probability {values[most]:.2f}."
-    at = int(np.abs(values).argmax())
-    largest = f"{values[at]:.2f}".replace("-", "−")
-    length = np.linalg.norm(values)
-    return f"its length is {length:.2f}. Number {at + 1} of {len(values):,} is farthest from 0: {largest}."
+        return likeliest(values, names, whose)
+    if box.kind in ("scores", "unembedding"):
+        kind, at = ("score", _at_key(names, len(values))) if box.kind == "scores" else ("logit", _of_token(names))
+        return claims.largest_in_size(f"For {whose}: {len(values):,} {kind}{'s' * (len(values) > 1)}.", values, at)
+    return claims.largest_in_size(f"For {whose}: its length is {np.linalg.norm(values):.2f}.", values)
+
+
+def _at_key(names: Sequence[str], keys: int) -> Callable[[int], str]:
+    """How a key is called; of a long input the names are those of blocks."""
+    whole = len(names) == keys
+    return lambda key: f"for '{names[key]}' at {key + 1}" if whole else f"for the key at {key + 1}"
+
+
+def _of_token(names: Sequence[str]) -> Callable[[int], str]:
+    return lambda token: f"for '{names[token]}'"
+
+
+@claim
+def looking(row: np.ndarray, names: Sequence[str], whose: str) -> str:
+    """At which key a query looks most, from its row of a pattern; where no digit tells several apart, all of them."""
+    if not row.any():
+        return f"For {whose}: it may see nothing."
+    most, called = claims.foremost(dict(enumerate(row.tolist()))), _at_key(names, len(row))
+    share = f"{row[most[0]]:.2f} of its attention{' each' * (len(most) > 1)}"
+    if len(most) > claims.FEW:
+        return f"For {whose}: it looks most at {len(most)} of {len(row)} keys, with {share}."
+    keys = listed([called(key).removeprefix("for ") for key in most])
+    return f"For {whose}: it looks most at {keys}, with {share}."
+
+
+@claim
+def likeliest(shares: np.ndarray, names: Sequence[str], whose: str) -> str:
+    """Which token is the likeliest; where no digit tells several apart, all of them."""
+    most = claims.foremost(dict(enumerate(shares.tolist())), small)
+    share = f"with probability {small(float(shares[most[0]]))}"
+    if len(most) > claims.FEW:
+        return f"For {whose}: the likeliest are {len(most):,} of {len(shares):,} tokens, {share} each."
+    named = listed([f"'{names[each]}'" for each in most])
+    if len(most) > 1:
+        return f"For {whose}: the likeliest tokens are {named}, {share} each."
+    return f"For {whose}: the likeliest token is {named}, {share}."
 
 
 def name_of(box: Box) -> str:
@@ -244,9 +278,11 @@ def _percent(share: float) -> str:
     return f"{100 * abs(share):.3g} %"
 
 
+@claim
 def a_step(shares: Mapping[str, float], before: int, step: int) -> str:
     """The same for a single step: the kept steps lie farther and farther apart, and what moved between them grows."""
-    return f"That is at most {100 * max(shares.values()) / (step - before):.2g} % a step."
+    steps, most = step - before, max(shares.values())
+    return f"Divided by the {steps} steps, the most is {100 * most / steps:.2g} % a step." if most and steps > 1 else ""
 
 
 STEPS = {"query": "", "key": "keys", "value": "values", "scores": "dot", "pattern": "divide", "z": "weigh"}

@@ -50,10 +50,7 @@ def large(model: Imported, seen: Look, head: Head, says: str) -> None:
 title = st.container()
 chosen = view.chosen()
 opening.bring_in(chosen)
-if chosen is None:
-    title.title("Bring in a model of your own, and see all its heads.", anchor=False)
-    opening.empty()
-elif (foreign := parts.opened(chosen, title)) is not None:
+if (foreign := parts.opened(chosen, title)) is not None:
     opening.facts(chosen, foreign)
     if (seen := parts.look(chosen, foreign, title)) is not None:
         measured = imported.metrics(chosen, view.asked(foreign.says))

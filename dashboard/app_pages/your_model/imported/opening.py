@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from transformer.capturing.foreign import Foreign
 
 HOW = """
-**A model of Hugging Face’s library.** Save it as a folder, and write that folder’s path above:
+**A model of Hugging Face’s library.** Save it as a folder, and write that folder’s path here:
 
 ```text
 model.save_pretrained("my-model")       # config.json and *.safetensors
@@ -49,10 +49,12 @@ SIDE = 512
 """Rows of the matrices whose product tells how fast this machine is."""
 
 
-def bring_in(model: Imported | None) -> None:
-    """The field for another model, folded away where one is open."""
+def bring_in(model: Imported) -> None:
+    """The field for another model, and how one is brought in, folded away beside the one that is open."""
+    from transformer.capturing import folders
+
     why = permission.for_the_owner("bring in models")
-    with st.expander("Bring in another model" if model else "Bring in a model", expanded=model is None):
+    with st.expander("Bring in a model of your own", icon=":material/input:"):
         typed = st.session_state.get("import_typed", "")
 
         def written(text: str) -> None:
@@ -73,7 +75,7 @@ def bring_in(model: Imported | None) -> None:
             _looked_at(typed)
         if problem := st.session_state.pop("import_problem", None):
             refused(problem)
-        if model is not None and imported.is_brought_in(model.name):
+        if imported.is_brought_in(model.name):
             st.button(
                 f"Take “{plain(model.name)}” off the list",
                 on_click=_take_out,
@@ -83,6 +85,9 @@ def bring_in(model: Imported | None) -> None:
             )
         if taken := st.session_state.get("taken_out"):
             st.button(f"Put “{plain(taken[0])}” back", on_click=_open, args=(taken[1],), icon=":material/undo:")
+        if not folders.available():
+            st.info(plain(folders.HOW), icon=":material/extension:")
+        st.markdown(HOW.format(program=program()))
 
 
 def _looked_at(typed: str) -> None:
@@ -153,21 +158,12 @@ def _take_out(name: str) -> None:
         st.session_state.import_problem = error
 
 
-def empty() -> None:
-    """What to do where there is no model yet."""
-    from transformer.capturing import folders
-
-    if not folders.available():
-        st.info(plain(folders.HOW), icon=":material/extension:")
-    st.markdown(HOW.format(program=program()))
-
-
 def facts(model: Imported, foreign: Foreign) -> None:
     """What the open model is, in a line."""
     said = foreign.kind if model.is_module else f"{foreign.kind}, {model.folder().parameters:,} parameters"
     longest = "" if foreign.longest is None else f" It reads up to {counted(foreign.longest, 'position')}."
     reads = " ".join(filter(None, [READS[foreign.says], plain(foreign.hint)]))
-    st.caption(f"**{plain(model.name)}**: {plain(said)}.{longest} {reads}")
+    st.caption(f"**{plain(model.name)}**: {plain(said)}.{longest} {reads}{SAMPLE if model.is_sample else ''}")
 
 
 def unseen(seen: Look) -> None:
@@ -179,6 +175,8 @@ def unseen(seen: Look) -> None:
             st.markdown("\n".join(f"- {plain(sentence)}" for sentence in more))
 
 
+SAMPLE = " It is a sample, so that there is something to look at: four of PyTorch’s own layers that read Shakespeare."
+"""What follows of the model that is shipped for that."""
 READS = {
     "text": "It reads a text, cut by its own tokenizer.",
     "pair": "It reads a text, and its decoder reads another.",

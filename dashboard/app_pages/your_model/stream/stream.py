@@ -108,11 +108,11 @@ if begun := parts.begin(title):
     except Exception:  # the model is a stranger's; the rollout stands without its lens
         lens = None
     title.title(words.headline(seen, lens), anchor=False)
-    if lens is None:
-        st.info(words.NO_LENS, icon=":material/block:")
-    else:
+    if lens is not None:
         stages(lens)
         st.caption(words.LENS)
-    st.header("Where it comes from", anchor=False)
+        st.header("Where it comes from", anchor=False)
     layers_of(seen)
+    if lens is None:
+        st.info(words.NO_LENS, icon=":material/block:")
     show_code("transformer.capturing.lens.lens", "transformer.analysis.heads.rollout.rollout")

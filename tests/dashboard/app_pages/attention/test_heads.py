@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import Future
 
 import numpy as np
@@ -25,14 +24,18 @@ from dashboard.figures.kit.numbers import interval
 from dashboard.models.menu import menu
 from dashboard.models.model import Model
 from tests.dashboard.app_pages.conftest import Made
+from tests.kit.claims import judge
+from tests.kit.claims.world import World
 from tests.kit.figures import decoded, sent
-from tests.kit.pages import RUNS, array, figures, link, network, open_page, press, sample, trace, words
+from tests.kit.pages import ROOT, RUNS, array, figures, link, network, open_page, press, sample, shown, trace, words
 from tests.kit.waiting import PATIENCE
 from transformer.analysis.findings import Head
 from transformer.analysis.heads.kinds import KINDS, Kinds, cells_of
 from transformer.analysis.heads.measure import measure_heads, measure_removal
 from transformer.analysis.heads.metrics import METRICS, Estimate, HeadMetrics
+from transformer.foundation.claims import Claim
 from transformer.observation import observe
+from transformer.training.runs import Run
 
 NAN = float("nan")
 ORDER = ["expected", "self", "mixed"]
@@ -417,7 +420,7 @@ def test_of_other_words_another_query_is_shown_and_of_digits_each_place_has_its_
 @pytest.mark.daily(1)
 @pytest.mark.parametrize(("query", "by_row"), [(None, False), (7, True)])
 def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most(
-    query: int | None, by_row: bool
+    query: int | None, by_row: bool, heard: list[Claim]
 ) -> None:
     head, (tokens, names) = "decoder.3.self_attention.3", words_read()
     task, pattern = network("shakespeare")[1].build_task(), shakespeares(head)
@@ -427,19 +430,19 @@ def test_of_a_passage_the_tokens_are_named_and_tinted_that_a_query_looks_at_most
     asked = ({} if query is None else {"query": str(query)}) | ({"by_row": "1"} if by_row else {})
     app = open_page("heads", run="shakespeare", head=head, **asked)
     (said,) = [m.value for m in app.markdown if m.value.startswith("Here '")]
-    best = [place for i, place in enumerate(np.argsort(-row, kind="stable")[:3]) if not i or row[place] >= 0.05]
-    assert [int(place) - 1 for place in re.findall(r"at (\d+) \(", said)] == best
-    np.testing.assert_allclose([float(share) for share in re.findall(r"\((\d\.\d+)\)", said)], row[best], atol=0.006)
     assert f"at {place + 1} looks most at" in said
+    (claimed,) = {each for each in heard if each.name.endswith("most_read")}
+    assert claimed.sentence == shown(said)
+    judge(World.of(Run(ROOT / "checkpoints" / "shakespeare"), "heads"), claimed)
     messages = [unpack(element.proto.bytes) for element in app.get("bidi_component")]
     header, body = next(message for message in messages if message[0].get("key") == "heads-passage")
     assert header["alt"] == said.replace("\\", "")
     assert header["chosen"] == place
     assert (header["ground"]["low"], header["ground"]["high"]) == (0, pytest.approx(row.max()) if by_row else 1)
     assert "".join(header["tokens"]) == "SEP " + "".join(task.piece(token) for token in task.example[:-1])
-    shown = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
-    np.testing.assert_allclose(shown[: place + 1], row[: place + 1], atol=1e-5)
-    assert np.isnan(shown[place + 1 :]).all()
+    drawn = np.frombuffer(body, "<f4", len(tokens), header["ground"]["values"])
+    np.testing.assert_allclose(drawn[: place + 1], row[: place + 1], atol=1e-5)
+    assert np.isnan(drawn[place + 1 :]).all()
     for key, says in enumerate(header["says"]):
         assert (f"gives {row[key]:.2f} to '" if key <= place else "may not see '") in says
         assert says.endswith(f"' at {key + 1}")
@@ -454,6 +457,14 @@ def test_what_a_query_looks_at_most_is_told_in_words_and_beside_the_first_only_w
     said = most_read(np.array([0.04, 0.6, 0.05, 0.31]), sees, "abcd", "d", 3)
     assert said == "Here 'd' at 4 looks most at 'b' at 2 (0.60), 'd' at 4 (0.31) and 'c' at 3 (0.05)."
     assert most_read(np.array([0.04, 0.96, 0, 0]), sees, "abcd", "d", 3).endswith("looks most at 'b' at 2 (0.96).")
+    told = most_read(np.array([0.2, 0.301, 0.299, 0.2]), sees, "abcd", "d", 3)
+    assert told.endswith("at 'b' at 2 (0.30), 'c' at 3 (0.30), 'a' at 1 (0.20) and 'd' at 4 (0.20).")
+    even = np.full(6, 0.1)
+    assert most_read(even, even > 0, "abcdef", "f", 5).endswith("looks most at 6 tokens (0.10 each).")
+    even[2] = 0.5
+    assert most_read(even, even > 0, "abcdef", "f", 5).endswith(
+        "looks most at 'c' at 3 (0.50) and 5 tokens (0.10 each)."
+    )
 
 
 def test_a_head_of_a_text_is_offered_for_each_kind_of_token_that_heads_prefer() -> None:

@@ -121,8 +121,10 @@ class TestPage:
         assert f"length 12 the decoder {looks}, and {beside[0]:.2f} on that one." in charts_words(app)
 
     def test_an_input_of_another_task_gives_way_to_the_example(self) -> None:
-        assert "31 (length 2): " in charts_words(open_page("bottleneck", run="reverse", input="3 1", spoken="5"))
-        assert "31415 (length 5): " in charts_words(open_page("bottleneck", spoken="5"))
+        for typed, question in (("3 1", "3 1"), ("", "3 1 4 1 5"), ("the king", "3 1 4 1 5")):
+            app = open_page("bottleneck", run="reverse", input=typed, spoken="5")
+            assert app.main.text_input(key="control-input").value == question
+            assert f"Length {len(question.split())}: " in charts_words(app)
 
     @pytest.mark.daily(1)
     @pytest.mark.parametrize("content", [None, "{"])

@@ -14,13 +14,14 @@ import time
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.learn.corners import feeding, teacher_forcing
+from dashboard.app_pages.learn.corners import feeding, roll_out, teacher_forcing, words
 from dashboard.app_pages.learn.corners.figures import (
     Feeding,
     alignment_heatmap,
@@ -35,6 +36,8 @@ from dashboard.models import menu
 from dashboard.models.walks import corners as corners_lesson
 from dashboard.models.walks.corners import Lesson, Replay
 from dashboard.theme import DARK, LIGHT
+from tests.kit import claims
+from tests.kit.claims.laws.recurrent import Alignments, Gates
 from tests.kit.numbers.cells import Cells, close
 from tests.kit.pages import array, falls_back, figures, link, open_page, press, press_counted, trace
 from tests.kit.recurrent_by_hand import corners_by_hand, on_fresh_walks
@@ -42,6 +45,7 @@ from tests.kit.waiting import PATIENCE, Clock, wait_for
 from transformer.__main__ import main
 from transformer.corners import CornerConfig, every_walk
 from transformer.experiments.teacher_forcing import Forcing, Trial
+from transformer.foundation.claims import Claim
 from transformer.foundation.program import program
 from transformer.recurrent.corners import Walker, build_walker, train_corners
 
@@ -743,3 +747,52 @@ def test_forcing_draws_every_seed_and_means_of_those_that_are_there() -> None:
     low, high = figure.layout.yaxis.range
     assert low < 0.14
     assert high > 0.5
+
+
+# --- made-up numbers: of those that come out alike none is first
+
+
+@pytest.mark.parametrize(
+    ("here", "said"),
+    [
+        ([[0.9, 0.1], [0.2, 0.8]], "Corner 3 looks most at corner 1 (0.90; on average 0.50) and corner 4 looks most at "
+                                   "corner 2 (0.80; on average 0.50): each at the corner opposite to it."),
+        ([[0.9, 0.1], [0.7, 0.3]], "Corner 3 looks most at corner 1 (0.90; on average 0.50) and corner 4 looks most at "
+                                   "corner 1 (0.70; on average 0.50)."),
+        ([[0.501, 0.499], [0.2, 0.8]], "Corner 3 looks at every given corner alike (0.50 each) and corner 4 looks "
+                                       "most at corner 2 (0.80; on average 0.50)."),
+        ([[0.4, 0.4, 0.2], [0.1, 0.8, 0.1]], "Corner 4 looks most, and as much, at corners 1 and 2 (0.40 each) and "
+                                             "corner 5 looks most at corner 2 (0.80; on average 0.33)."),
+        ([[1 / 3] * 3] * 2, "Every given corner has the same weight, 1/3, for every query."),
+    ],
+)  # fmt: skip
+def test_corners_that_are_looked_at_as_much_are_named_together(
+    here: list[list[float]], said: str, heard: list[Claim]
+) -> None:
+    given = len(here[0])
+    mean = np.full((2, given), 1 / given)
+    assert words.looks_back(given, np.array(here), mean) == said
+    if not said.startswith("Every"):
+        claims.judge(cast("Any", Alignments(np.array(here), mean)), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("z", "said"),
+    [
+        ([0.9, 0.1], "Number 1 keeps most of the state before (z = 0.90), number 2 least (z = 0.10)."),
+        ([0.9, 0.902, 0.1, 0.104], "Numbers 1 and 2 keep most of the state before (z = 0.90), numbers 3 and 4 least "
+                                   "(z = 0.10)."),
+        ([0.501, 0.5], "With z = 0.50 it keeps that share of the state before."),
+        ([0.3], "With z = 0.30 it keeps that share of the state before."),
+    ],
+)  # fmt: skip
+def test_numbers_that_keep_as_much_are_named_together(z: list[float], said: str, heard: list[Claim]) -> None:
+    read, before, update = np.array([0.5, -0.25]), np.ones(len(z)), np.array(z)
+    cell = SimpleNamespace(read=read, before=before, update=update)
+    assert roll_out.worked(cast("Any", cell), "Encoder 2") == f"Encoder 2 reads (0.50, −0.25). {said}"
+    claims.judge(cast("Any", Gates(read, before, update)), heard[0])
+
+
+def test_predictions_that_are_as_far_off_have_no_range() -> None:
+    assert words.range_sentence(2, np.array([[0.101, 0.1]])).endswith("are 0.10 from the true corners.")
+    assert words.range_sentence(2, np.array([[0.1, 0.2]])).endswith("are 0.10 to 0.20 from the true corners.")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from streamlit.testing.v1 import AppTest
 from dashboard.app_pages.positions.lengths import figures, measurement, population, race
 from dashboard.models import no_positions
 from dashboard.models.on_the_spot import quick_training
-from tests.kit import strangers
+from tests.kit import claims, strangers
+from tests.kit.claims.laws.measurements import Measured
 from tests.kit.pages import ROOT, array, open_page, press, shown, trace
 from tests.kit.pages import figures as drawn
 from tests.kit.runs import TINY, untrained
@@ -29,6 +31,7 @@ from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.intervals import wilson
 from transformer.config import ModelConfig, RunConfig, TaskConfig
 from transformer.experiments.lengths import Fall, Lengths, Trial, in_order
+from transformer.foundation.claims import Claim
 from transformer.model import Transformer, build
 from transformer.positions import ENCODINGS as PLUG_INS
 from transformer.training.loop import train
@@ -89,6 +92,17 @@ def made_up(*shares: float, encoding: str = "rotary") -> Lengths:
     return Lengths(config, (encoding,), (0,), len(shares), 1000, "CPU", {}, (trial,))
 
 
+def as_measured(found: Lengths) -> Measured:
+    """The same as the laws know it."""
+    shares: dict[str, list[list[float | None]]] = {}
+    falls: dict[str, list[tuple[float, float] | None]] = {}
+    for trial in found.trials:
+        counts = [None if count is None else count / found.sequences for count in trial.exact]
+        shares.setdefault(trial.positions, []).append(counts)
+        falls.setdefault(trial.positions, []).append(trial.fall and (trial.fall.nats, trial.fall.half))
+    return Measured(found.config.training.max_steps, found.trained, shares, falls)
+
+
 class TestWords:
     @pytest.mark.parametrize(
         ("found", "words"),
@@ -106,8 +120,42 @@ class TestWords:
             (made_up(1, 1), "After 2,000 steps up to length 4: no longer ones were measured."),
         ],
     )
-    def test_the_title_says_what_was_measured(self, found: Lengths, words: str) -> None:
+    def test_the_title_says_what_was_measured(self, found: Lengths, words: str, heard: list[Claim]) -> None:
         assert words in measurement.headline(found)
+        claims.judge(cast("Any", as_measured(found)), heard[0])
+
+    @pytest.mark.parametrize(
+        ("seeds", "words"),
+        [
+            # Of one seed what is written alike is level, of several what the intervals do not tell apart.
+            ({"rotary": [0.431], "alibi": [0.434], "none": [0.4]},
+             "rotary and ALiBi reverse about as much of length 5, up to 0.43; rotary and ALiBi "
+             "up to 0.43 of length 8."),
+            ({"rotary": [0.43], "alibi": [0.45]},
+             "ALiBi reverses 1.00 of it, 0.45 of length 5; ALiBi 0.45 of length 8."),
+            ({"rotary": [0.4, 0.5, 0.6], "alibi": [0.45, 0.5, 0.6], "none": [0.1, 0.1, 0.12]},
+             "rotary and ALiBi reverse about as much of length 5, up to 0.52; rotary and ALiBi "
+             "up to 0.52 of length 8."),
+            ({"rotary": [0.4, 0.41, 0.42], "alibi": [0.5, 0.51, 0.52]},
+             "ALiBi reverses 1.00 of it, 0.51 of length 5; ALiBi 0.51 of length 8."),
+            ({"rotary": [0.5], "none": [0.5]},
+             "rotary and a model without positions reverse about as much of length 5"),
+            ({"rotary": [0.5], "alibi": [0.5], "none": [0.5], "learned": [0.5]},
+             "4 encodings reverse about as much of length 5, up to 0.50; 4 encodings up to 0.50 of length 8."),
+            ({"rotary": [0.0], "alibi": [0.0]}, "no encoding reverses length 5."),
+        ],
+    )  # fmt: skip
+    def test_no_encoding_is_the_best_where_several_reverse_as_much(
+        self, seeds: dict[str, list[float]], words: str, heard: list[Claim]
+    ) -> None:
+        trials = tuple(
+            replace(made_up(1, 1, 1, 1, *[share] * 4, encoding=name).trials[0], seed=seed)
+            for name, shares in seeds.items()
+            for seed, share in enumerate(shares)
+        )
+        found = replace(made_up(*[1] * 8), encodings=tuple(seeds), seeds=(0, 1, 2), trials=trials)
+        assert words in measurement.headline(found)
+        claims.judge(cast("Any", as_measured(found)), heard[0])
 
     def test_a_mean_over_seeds_has_its_interval_and_one_seed_has_none(self) -> None:
         one = made_up(1, 1, 1, 0.9)
@@ -136,10 +184,12 @@ class TestWords:
             ([Fall(0.2, 0.1), Fall(0.0, 0.3)], "At the end no loss was still falling"),
         ],
     )
-    def test_who_was_still_learning_is_said(self, falls: list[Fall | None], words: str) -> None:
+    def test_who_was_still_learning_is_said(self, falls: list[Fall | None], words: str, heard: list[Claim]) -> None:
         found = made_up(1, 1, 1, 1, 0)
         trials = tuple(replace(found.trials[0], seed=seed, fall=fall) for seed, fall in enumerate(falls))
-        assert words in measurement.unfinished(replace(found, seeds=(0, 1), trials=trials))
+        found = replace(found, seeds=(0, 1), trials=trials)
+        assert words in measurement.unfinished(found)
+        claims.judge(cast("Any", as_measured(found)), heard[0])
 
 
 class TestFigures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,12 @@ from dashboard.app_pages.positions.positions.rotation import _judged
 from dashboard.figures.kit import numbers
 from dashboard.view.link import limits
 from tests.dashboard.app_pages.conftest import Made
+from tests.kit.claims import judge
+from tests.kit.claims.world import World
 from tests.kit.pages import PI, array, figures, laid_out, link, network, open_page, trace
 from transformer.analysis.encodings import FittedShift
+from transformer.foundation.claims import Claim
+from transformer.training.runs import Run
 
 
 def page(**query: str) -> AppTest:
@@ -309,16 +314,21 @@ def test_the_largest_is_less_than_a_megabyte(name: str) -> None:
         ("reverse", 101, {"positions": "learned", "d_model": 514, "n_heads": 2}),
     ],
 )
-def test_models_of_every_size_can_be_looked_at(task: str, length: int, shape: dict[str, Any], alone: Made) -> None:
+def test_models_of_every_size_can_be_looked_at(
+    task: str, length: int, shape: dict[str, Any], alone: Made, tmp_path: Path, heard: list[Claim]
+) -> None:
     alone({"task": task, "length": length}, n_layers=1, d_ff=0, **shape)
     for name in {shape["positions"], "sinusoidal", "alibi"}:
         app = page(run="one", encoding=name)
         assert not app.warning, name
         assert not app.error, name
         assert figures(app) or name == "none"
+    heard.clear()
     app = page(run="one", pe_length="1")
     assert not app.exception
     if shape["positions"] in ("learned", "rotary"):
+        (single,) = {each for each in heard if each.name.endswith("alike_sentence")}
+        judge(World.of(Run(tmp_path / "one"), "positions", pe_length="1"), single)
         assert app.title[0].value == "There is only one position, so there is no order to encode."
     if length == 101:
         said(app, "Drawn are the first 512 of 514 columns and the first 200 of 202 positions")

@@ -16,8 +16,11 @@ from dashboard.app_pages.text.reading import words
 from dashboard.app_pages.text.reading.figures import Curve, likeliest_bars, repetition_lines
 from dashboard.app_pages.text.reading.words import probability, titled
 from dashboard.components.payload import unpack
+from tests.kit import claims
+from tests.kit.claims.laws.text import Costs
 from tests.kit.pages import array, figures, link, open_page, press, trace
 from transformer.analysis.accuracy.surprise import growth, surprise, unread_nats
+from transformer.foundation.claims import Claim
 from transformer.model import Transformer
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -69,7 +72,8 @@ def test_each_word_stands_on_what_it_cost(model: Transformer, task: Text, place:
     assert said.startswith(
         f"A token costs {nats.mean():.2f} nats on average here (perplexity {math.exp(nats.mean()):.1f}), and"
     )
-    assert f" {right} of the 16 tokens were its first guess. It had read 16 tokens" in said
+    were = "was" if right == 1 else "were"
+    assert f" {right} of the 16 tokens {were} its first guess. It had read 16 tokens" in said
 
 
 def test_the_word_that_is_chosen_says_what_was_likelier(model: Transformer, task: Text) -> None:
@@ -194,11 +198,50 @@ def test_a_model_with_a_law_is_offered_one_that_reads_text() -> None:
     assert re.fullmatch(r"Head 0\.0 looks .* tokens away on average\.", app.title[0].value)
 
 
-def test_heads_that_look_as_far_are_put_in_no_order() -> None:
-    for many, who in ((1, "Head 0.0 looks"), (2, "All 2 heads look")):
-        heads = SimpleNamespace(mean=SimpleNamespace(mean=np.array([1.02, 0.98])[:many]))
-        said = words.distance_title(cast("Any", heads), ["0.0", "0.1"][:many])
-        assert said == f"{who} 1.0 tokens away on average."
+@pytest.mark.parametrize(
+    ("away", "said"),
+    [
+        ([1.02], "Head 0.0 looks 1.0 tokens away on average."),
+        ([1.02, 0.98], "All 2 heads look 1.0 tokens away on average."),
+        ([1.02, 0.98, 3.0], "Heads 0.0 and 0.1 look nearest, head 0.2 farthest: 1.0 and 3.0 tokens."),
+        ([0.0, 3.04, 3.0], "Head 0.0 looks nearest, heads 0.1 and 0.2 farthest: 0.0 and 3.0 tokens."),
+        ([2.0] * 5 + [7.0], "5 heads look nearest, head 0.5 farthest: 2.0 and 7.0 tokens."),
+    ],
+)
+def test_heads_that_look_as_far_are_put_in_no_order(away: list[float], said: str, heard: list[Claim]) -> None:
+    labels = [f"0.{index}" for index in range(len(away))]
+    heads = SimpleNamespace(mean=SimpleNamespace(mean=np.array(away)))
+    assert words.distance_title(cast("Any", heads), labels) == said
+    claims.judge(cast("Any", dict(zip(labels, away, strict=True))), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "nats", "said"),
+    [
+        (["a"], [2.0], "“a” surprised it by 2.00 nats."),
+        (["⟨unk⟩"], [2.0], "“⟨unk⟩” surprised it by 2.00 nats."),
+        (["a", "b"], [2.0, 2.01], "“b” surprised it most: 2.01 nats."),
+        (["a", "b", "c"], [2.004, 2.0, 1.0], "“a” and “b” surprised it most: 2.00 nats each."),
+        (["a", "b", "a"], [2.0, 1.0, 2.0], "2 tokens surprised it most: 2.00 nats each."),
+        ([*"abcde"], [2.0, 2.0, 2.0, 2.0, 1.0], "4 tokens surprised it most: 2.00 nats each."),
+        (["a", "b"], [2.0, 2.001], "Each of the 2 tokens surprised it as much: 2.00 nats."),
+        (["a", "⟨unk⟩", "c"], [2.0, 9.0, 2.0], "Of known words, “a” and “c” surprised it most: 2.00 nats each."),
+        (["a", "⟨unk⟩", "c"], [2.0, 1.0, 1.5], "“a” surprised it most: 2.00 nats."),
+        (["⟨unk⟩", "⟨unk⟩"], [2.0, 3.0], "“⟨unk⟩” surprised it most: 3.00 nats."),
+    ],
+)
+def test_of_tokens_that_cost_as_much_none_surprises_most(
+    tokens: list[str], nats: list[float], said: str, heard: list[Claim]
+) -> None:
+    assert words.headline(cast("Any", SimpleNamespace(nats=np.array(nats))), tokens) == said
+    claims.judge(cast("Any", Costs(tuple(tokens), np.array(nats))), heard[0])
+
+
+def test_a_token_that_costs_what_its_frequency_says_costs_as_much() -> None:
+    found = SimpleNamespace(nats=np.array([2.0, 2.0]), unread=np.array([2.004, 2.5]), rank=np.array([1, 2]))
+    said = [words.word_sentence(cast("Any", found), ["a", "b"], at, "all") for at in (0, 1)]
+    assert "cost 2.00 nats, as much as by its frequency alone." in said[0]
+    assert "cost 2.00 nats, 0.50 less than by its frequency alone." in said[1]
 
 
 def test_a_small_probability_is_one_in_many() -> None:

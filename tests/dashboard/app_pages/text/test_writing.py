@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,11 +23,14 @@ from dashboard.components.payload import unpack
 from dashboard.models import menu, passages
 from dashboard.theme import LIGHT
 from dashboard.view.link import from_query
+from tests.kit import claims
+from tests.kit.claims.laws.text import Looks
 from tests.kit.pages import ROOT, array, falls_back, figures, link, open_page, shown
 from tests.kit.waiting import PATIENCE, wait_for
 from transformer import observe
 from transformer.__main__ import main
 from transformer.analysis.heads.one_token import glance
+from transformer.foundation.claims import Claim
 from transformer.model import Transformer
 from transformer.text.task import Text
 from transformer.training.runs import Run
@@ -121,6 +125,45 @@ def test_a_text_that_is_not_there_yet_has_no_number_but_how_much_is_written(task
     assert words.headline(none, 1, live=True) == "It writes 1 token, one by one."
     assert words.headline(none, 20, live=False) == "It writes 20 tokens, one by one."
     assert not words.own_surprise(none, live=False)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([0.5, 0.3, 0.15, 0.05], "looked most at ‘t0’ at 1 (0.50), ‘t1’ at 2 (0.30), ‘t2’ at 3 (0.15)"),
+        ([0.1, 0.5, 0.2, 0.2], "looked most at ‘t1’ at 2 (0.50), ‘t2’ at 3 (0.20), ‘t3’ at 4 (0.20)"),
+        ([0.4, 0.2, 0.2, 0.2], "looked most at ‘t0’ at 1 (0.40)"),
+        ([0.3, 0.3, 0.2, 0.2], "looked most at ‘t0’ at 1 (0.30), ‘t1’ at 2 (0.30)"),
+        ([0.25, 0.25, 0.25, 0.25], "looked most at 4 tokens (0.25 each)"),
+        ([0.999, 0.001, 0.0], "looked most at ‘t0’ at 1 (1.00)"),
+        ([1.0], "looked most at ‘t0’ at 1 (1.00)"),
+        ([0.004] * 250, "gave none of 250 tokens as much as 0.005"),
+        ([np.nan, 0.0], "saw no token"),
+    ],
+)
+def test_of_tokens_that_got_as_much_all_are_named_or_none_is(row: list[float], said: str, heard: list[Claim]) -> None:
+    names = [f"t{key}" for key in range(len(row))]
+    made_up = SimpleNamespace(names=[*names, f"t{len(row)}"])
+    found = words.looked(cast("Any", made_up), len(row), "head 0.0", np.array([*row, np.nan]))
+    assert found.endswith(f"There head 0.0 {said}.")
+    claims.judge(cast("Any", Looks((*row, np.nan))), heard[0])
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "said"),
+    [
+        ([0.3, 0.3, 0.2], ["its first guess", "its first guess", "its guess number 3"]),
+        ([0.05] * 11, ["its first guess"] * 11),
+        ([*np.arange(20, 0, -1) / 210][:11], ["its first guess", "its guess number 2"]),
+    ],
+)
+def test_a_guess_ranks_behind_those_alone_that_are_likelier(probabilities: list[float], said: list[str]) -> None:
+    made_up = cast("Any", SimpleNamespace(names=["SEP", "a"]))
+    for came, rank in enumerate(said):
+        ranking = draft.Ranking(tuple(range(len(probabilities))), np.array(probabilities), None, came)
+        assert words.came(made_up, 1, ranking).endswith(f", {rank}.")
+    last = draft.Ranking(tuple(range(11)), np.arange(11, 0, -1) / 66, None, 10)
+    assert words.came(made_up, 1, last).endswith(", not among its first ten guesses.")
 
 
 @pytest.mark.daily(1)

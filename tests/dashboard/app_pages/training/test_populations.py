@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,12 +21,13 @@ from dashboard.app_pages.training.populations.figures.kinds import kinds_heatmap
 from dashboard.app_pages.training.populations.figures.phase import phase_heatmap
 from dashboard.app_pages.training.populations.figures.steps import Seeds, steps_dots, steps_height
 from tests.kit import claims
-from tests.kit.claims.laws.training import POPULATIONS, Outcomes
+from tests.kit.claims.laws.training import POPULATIONS, Compared, Outcomes, Shares
 from tests.kit.experiments.populations import ended, made_up, trained
 from tests.kit.pages import array, figures, link, open_page, shown, staged, trace
 from transformer.analysis.film.film import Film
 from transformer.experiments.populations.plan import Member
 from transformer.experiments.populations.scenes import scenes
+from transformer.experiments.populations.statistics import frequencies
 from transformer.experiments.populations.table import Population, Row
 from transformer.foundation.claims import Claim
 from transformer.foundation.program import program
@@ -170,8 +171,68 @@ class TestSentences:
 
         made_up(root / "p", "0-5", {"n-layers": "1,2,3,4,6"}, row)
         said = words.steps_sentence(loaded(root / "p").combinations)
-        assert said.startswith("Quickest: 1 layer (1 other of 5 level with it), 6 of 6 seeds, after 20 steps")
-        assert said.endswith("Slowest: 3 layers (2 others of 5 level with it), 0 of 6 seeds within 60 steps.")
+        assert said.startswith("Quickest: 1 layer (1 other of 5 cannot be told from it), 6 of 6 seeds, after 20 steps")
+        assert said.endswith("Slowest: 3 layers (2 others of 5 cannot be told from it), 0 of 6 seeds within 60 steps.")
+
+    def test_what_is_said_of_combinations_drawn_at_random_is_true_of_them(self, root: Path, heard: list[Claim]) -> None:
+        rng = np.random.default_rng(1)
+        for number in range(60):
+            planned, many = int(rng.choice([1, 3, 7, 12])), int(rng.choice([1, 2, 5, 6]))
+            likely = ((1, 0, 0), (0, 0, 1), (0.5, 0.4, 0.1), (0.3, 0.7, 0), (0, 1, 0))[number % 5]
+            steps = rng.integers(20, 24 if number % 2 else 50, (many, planned))
+            kinds = rng.choice(3, (many, planned), p=likely)
+            if number % 7 == 0:
+                steps, kinds = steps * 0 + 20, kinds * 0
+
+            def row(member: Member, steps: np.ndarray = steps, kinds: np.ndarray = kinds) -> Row | None:
+                at = int(member.settings.get("n_layers", 1)) - 1, member.seed
+                if kinds[at] == 2:
+                    return None
+                return ended(member, int(steps[at]) if kinds[at] == 0 else None)
+
+            layers = ",".join(map(str, range(1, many + 1)))
+            made_up(root / f"{number}", f"0-{planned - 1}", {"n-layers": layers, "max-steps": "60"}, row)
+            combinations = loaded(root / f"{number}").combinations
+            outcomes = {
+                words.called(each.settings): Outcomes(
+                    planned,
+                    60,
+                    tuple(int(step) for step, kind in zip(steps[at], kinds[at], strict=True) if kind == 0),
+                    int((kinds[at] == 1).sum()),
+                )
+                for at, each in enumerate(combinations)
+            }
+            for by_steps in (True, False):
+                heard.clear()
+                words.phase_sentence(combinations, "steps" if by_steps else "share")
+                if by_steps:
+                    words.steps_sentence(combinations)
+                for said in heard:
+                    claims.judge(cast("Any", Compared(outcomes, by_steps)), said)
+        assert all(law.met for name in ("steps_sentence", "phase_sentence") for law in claims.LAWS[POPULATIONS + name])
+
+    def test_what_is_said_of_shares_and_kinds_drawn_at_random_is_true_of_them(self, heard: list[Claim]) -> None:
+        rng = np.random.default_rng(2)
+        member = Member("one", {}, 0, None)
+        for number in range(80):
+            seeds = int(rng.choice([1, 4, 8, 20, 30]))
+            most = (100, 1, 20)[number % 3]
+            rights = rng.integers(100 - most, 101, seeds).tolist()
+            likely = ((0.6, 0.2, 0.2), (1, 0, 0))[number % 4 == 0]
+            named = rng.choice(["mixed", "expected", "uniform"], (seeds, 2), p=likely).tolist()
+            heads = ("decoder.0.self_attention.0", "decoder.0.self_attention.1")
+            rows = [
+                replace(ended(member, 20, right=right), kinds=dict(zip(heads, kinds, strict=True)))
+                for right, kinds in zip(rights, named, strict=True)
+            ]
+            heard.clear()
+            words.band_sentence(rows, ("",) * 7 + ("second half",) * 9)
+            claims.judge(cast("Any", Shares("second half", tuple(right / 100 for right in rights))), heard[-1])
+            words.kinds_sentence(frequencies(rows))
+            claims.judge(cast("Any", tuple(row.kinds for row in rows)), heard[-1])
+        words.kinds_sentence([])
+        claims.judge(cast("Any", ()), heard[-1])
+        assert all(law.met for name in ("band_sentence", "kinds_sentence") for law in claims.LAWS[POPULATIONS + name])
 
 
 @pytest.fixture(scope="module")

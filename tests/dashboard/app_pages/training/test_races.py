@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from dashboard.app_pages.training.runs.comparison import Course, Label, Standing, labels, standing
 from dashboard.app_pages.training.runs.races import first_of, headline, meaning, outcome, races
+from tests.kit import claims, texts
+from tests.kit.claims.laws.training import HEADLINE, Field, Ran
 from transformer.config import ModelConfig, RunConfig, TaskConfig, TrainingConfig
+from transformer.foundation.claims import Claim
 from transformer.training.library import changes
 from transformer.training.runs import Run, State
 
@@ -144,7 +148,8 @@ def lost(label: str, **options: object) -> Standing:
     return stand(label, 2000, 14.0, False, **options)
 
 
-A, RUNNING, QUEUED, LEAKY = stand("a"), State("running"), State("queued"), config(mask="full")
+A, LEAKY = stand("a"), config(mask="full")
+RUNNING, QUEUED, PAUSED, STOPPED = (State(each) for each in ("running", "queued", "paused", "stopped"))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +163,12 @@ A, RUNNING, QUEUED, LEAKY = stand("a"), State("running"), State("queued"), confi
         ([A, stand("b", 35), stand("c")], "All 3 solve it. The first do so at step 30, with a and with c."),
         ([A, lost("b")], "Solved with a at step 30; with b, not in 2000 steps."),
         ([A, lost("b"), lost("c")], "Solved with a at step 30; 2 runs do not."),
-        ([lost("a"), lost("b")], "Neither solves it: the best has 0.43 of the second half right, with a."),
+        ([lost("a"), lost("b")], "Neither solves it: both have 0.43 of the second half right."),
+        ([lost("a"), lost("b", share=0.44)], "Neither solves it: the best has 0.44 of the second half right, with b."),
+        (
+            [lost("a"), lost("b", share=0.44), lost("c", share=0.4401)],
+            "None of the 3 solves it: the best have 0.44 of the second half right, with b and with c.",
+        ),
         (
             [lost("a"), lost("b", share=0.998), lost("c")],
             "None of the 3 solves it: the best has 0.998 of the second half right, with b.",
@@ -166,22 +176,69 @@ A, RUNNING, QUEUED, LEAKY = stand("a"), State("running"), State("queued"), confi
         ([lost("a", share=None), lost("b", share=None)], "Neither solves it."),
         (
             [lost(each, config=config(training={"solved_at": 2.0})) for each in "ab"],
-            "Every run took all its steps: the best has 0.43 of the second half right, with a.",
+            "Every run took all its steps: both have 0.43 of the second half right.",
         ),
-        ([A, lost("b", config=config(task={"length": 9}))], "1 of 2 runs have solved their tasks."),
+        (
+            [lost("a", config=config(training={"solved_at": 2.0}), state=state) for state in (FINISHED, STOPPED)],
+            "1 of 2 runs took all its steps: both have 0.43 of the second half right.",
+        ),
+        ([A, stand("b", 35), lost("c")], "First solved with a at step 30; with c, not in 2000 steps."),
+        ([A, lost("b", config=config(task={"length": 9}))], "1 of 2 runs has solved its task."),
         # meanwhile
         ([lost("a", state=RUNNING)], "Not solved yet: it still trains."),
-        ([lost("a", state=RUNNING), lost("b", state=QUEUED)], "Not solved yet: 2 of 2 runs still train."),
-        ([A, lost("b", state=RUNNING)], "Solved with a at step 30; 1 of 2 runs still train."),
+        ([lost("a", state=RUNNING), lost("b", state=QUEUED)], "Not solved yet: 2 of 2 runs have not ended."),
+        ([lost("a", state=PAUSED), lost("b")], "Not solved yet: 1 of 2 runs has not ended."),
+        ([lost("a", state=RUNNING), lost("b", state=RUNNING)], "Not solved yet: 2 of 2 runs still train."),
+        ([A, lost("b", state=RUNNING)], "Solved with a at step 30; 1 of 2 runs still trains."),
         (
             [stand("a", state=State("measuring")), stand("b")],
             "Solved with a and with b at step 30; the results are being measured.",
         ),
-        ([stand("a", config=LEAKY), lost("b", state=RUNNING)], "Not solved yet: 1 of 2 runs still train."),
+        ([stand("a", config=LEAKY), lost("b", state=RUNNING)], "Not solved yet: 1 of 2 runs still trains."),
     ],
 )
 def test_the_headline(standings: list[Standing], said: str):
     assert headline(standings, "steps") == said
+
+
+def drawn_at_random(rng: np.random.Generator) -> tuple[list[Standing], Field]:
+    """Some runs, as the page knows them and as the laws do."""
+    reads, other, clock = rng.random() < 0.3, rng.random() < 0.2, str(rng.choice(["steps", "seconds"]))
+    ended, to_the_end = rng.random() < 0.5, rng.random() < 0.3
+    training = {"solved_at": 2.0} if to_the_end else {}
+    tasks = [texts.config().task if reads else config().task]
+    tasks.append(replace(tasks[0], length=tasks[0].length - 1))
+    standings, ran = [], []
+    for index in range(rng.integers(2 if ended else 1, 5)):
+        status = str(rng.choice(["finished", "finished", "stopped"] if ended else ["running", "paused", "measuring"]))
+        leaky, step, seconds = rng.random() < 0.3, int(rng.integers(28, 31)), float(rng.choice([0.301, 0.299, 0.4]))
+        solved = bool(rng.random() < rng.choice([0.1, 0.9])) and not reads and not to_the_end
+        share = float(rng.choice([0.43, 0.4301, 0.44, 0.998, np.nan]))
+        perplexity = float(rng.choice([21.04, 21.0, 30.0, np.nan])) if reads else None
+        task = tasks[int(other and index > 0)]
+        made = replace(config(mask="full" if leaky else "causal", training=training), task=task)
+        known = {
+            "share": None if np.isnan(share) or reads else share,
+            "perplexity": None if perplexity is None or np.isnan(perplexity) else perplexity,
+        }
+        standings.append(stand(f"r{index}", step, seconds, solved, state=State(status), config=made, **known))
+        ran.append(
+            Ran(f"with r{index}", status, solved, step, seconds, task=str(task), reads=reads, cheats=leaky,
+                to_the_end=to_the_end, **known)
+        )  # fmt: skip
+    return standings, Field(tuple(ran), clock)
+
+
+def test_what_is_said_of_runs_drawn_at_random_is_true_of_them(heard: list[Claim]):
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        standings, field = drawn_at_random(rng)
+        headline(standings, field.clock)
+        claims.judge(cast("Any", field), heard[-1])
+    headline([], "steps")
+    claims.judge(cast("Any", Field((), "steps")), heard[-1])
+    said_of_one = {"not_solved", "solved", "leaks"}  # these judge the runs of the grid
+    assert all(law.met for law in claims.LAWS[HEADLINE] if law.holds.__name__ not in said_of_one)
 
 
 def test_the_clock_decides_who_is_first():

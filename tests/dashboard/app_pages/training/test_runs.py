@@ -205,7 +205,7 @@ def test_a_race_trains_what_it_says_unwatched_and_compares_it_until_all_are_stop
     assert replace(one, model=replace(one.model, n_heads=4)) == four
     assert [run.control for run in handed] == [Control()] * 2  # nobody steps through a race
     assert link(app)["compare"] == ",".join(run.name for run in handed)
-    assert app.title[0].value == "Not solved yet: 2 of 2 runs still train."
+    assert app.title[0].value == "Not solved yet: 2 of 2 runs have not ended."
     assert listed(app).count("waiting for its turn") == 2
     assert app.button(key="stop-all").label == "Stop all"
     press(app, "stop-all")

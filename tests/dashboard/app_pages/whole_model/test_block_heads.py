@@ -10,13 +10,13 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from dashboard.app_pages.whole_model.block.heads import SCALES, STAGES
+from dashboard.app_pages.whole_model.block.heads import SCALES, STAGES, _headline, looking_sentence, surest
 from dashboard.app_pages.whole_model.block.measured import WIDE
 from dashboard.app_pages.whole_model.block.sections import PARTS
 from dashboard.figures.kit.numbers import share_text, signed
 from tests.kit.heads_by_hand import double
 from tests.kit.pages import PI, answer, array, figures, link, network, open_page, page_to_read, press_counted
-from transformer.analysis.heads.side_by_side import look_at_all_heads
+from transformer.analysis.heads.side_by_side import SideBySide, look_at_all_heads
 from transformer.masks.painted import Painted
 from transformer.model import build
 
@@ -117,7 +117,7 @@ def test_each_number_of_z_meets_its_row_of_w_o_and_the_columns_add_up_to_the_out
     shares = np.einsum("hd,hd->h", z, weight[:, :, best])
     head = int(np.abs(shares).argmax())
     if n > 1:
-        assert f"head {head} adds {signed(shares[head])} of it" in said
+        assert f"To the output in dimension {best} head {head} adds {signed(shares[head])}," in said
         assert f"{signed(added[best] - shares[head])}." in said
 
 
@@ -179,6 +179,77 @@ def test_a_token_that_may_see_nothing_and_a_single_block_open(alone):
     app = open_page("block", run="one", query="1", joint="attend")
     assert "This token may see nothing, so every z is 0." in [each.value for each in app.markdown]
     assert np.isnan(array(figures(app)["head-attention"]["data"][0]["z"]).astype(float)).all()
+
+
+def made(pattern: list[list[float]], lengths: list[float]) -> SideBySide:
+    """An attention of so many heads at its third token, of which each writes a vector so long."""
+    n, names = len(pattern), tuple("abcdefg"[: len(pattern[0])])
+    written = np.zeros((n, 2 * n))
+    written[:, 0] = lengths
+    return SideBySide(
+        "decoder.0.self_attention", 2, names, names, np.zeros(2 * n), np.zeros((n, 2)), np.array(pattern) >= 0,
+        np.maximum(np.array(pattern), 0), np.zeros((n, 2)), written, np.zeros(2 * n), written.sum(axis=0), "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "looking", "sure"),
+    [
+        ([[0.2, 0.8, 0]], "The head looks most at 'b' at 2: 0.80.", "It looks at 'b' at 2 with 0.80."),
+        (
+            [[0.5, 0.5, 0]],
+            "The head looks most at 'a' at 1 and 'b' at 2: 0.50 each.",
+            "It looks at 'a' at 1 with 0.50.",
+        ),
+        ([[0.2] * 5], "The head looks most at 5 of 5 tokens: 0.20 each.", "It looks at 'a' at 1 with 0.20."),
+        (
+            [[0.2, 0.8, 0], [0.1, 0.9, 0]],
+            "Both heads look most at the same token, 'b' at 2.",
+            "Head 1 is the surest: it looks at 'b' at 2 with 0.90.",
+        ),
+        (
+            [[0.5, 0.5, 0], [0.5, 0.5, 0]],
+            "Both heads look most at the same 2 tokens, at each of them alike.",
+            "Both heads are as sure: each gives 0.50 to one token.",
+        ),
+        (
+            [[0.2, 0.8, 0], [0.8, 0.2, 0], [0.1, 0.1, 0.8]],
+            "The 3 heads look most at 3 different tokens.",
+            "All 3 heads are as sure: each gives 0.80 to one token.",
+        ),
+        (
+            [[0.5, 0.5, 0], [0.8, 0.2, 0], [0.1, 0.1, 0.8]],
+            "The 3 heads look most at 3 different tokens, some at several alike.",
+            "Heads 1 and 2 are the surest: each gives 0.80 to one token.",
+        ),
+        (
+            [[1.0, 0, 0]] * 5 + [[0.9, 0.1, 0]],
+            "All 6 heads look most at the same token, 'a' at 1.",
+            "5 of 6 heads are the surest: each gives 1.00 to one token.",
+        ),
+    ],
+)
+def test_heads_and_tokens_that_no_digit_tells_apart_are_named_together(
+    pattern: list[list[float]], looking: str, sure: str
+) -> None:
+    found = made(pattern, [1.0] * len(pattern))
+    assert looking_sentence(found) == looking
+    assert surest(found) == sure
+
+
+@pytest.mark.parametrize(
+    ("lengths", "says"),
+    [
+        ([1.0, 2.0], "head 1 writes the longest of 2 vectors at 'c' at 3."),
+        ([2.001, 2.0], "both heads write equally long vectors at 'c' at 3."),
+        ([2.0, 2.0, 1.0], "heads 0 and 1 write the longest of 3 vectors at 'c' at 3, equally long."),
+        ([2.0, 2.0, 2.0, 2.0, 2.0, 1.0], "5 heads write the longest of 6 vectors at 'c' at 3, equally long."),
+        ([0.0, 0.0], "no head writes anything at 'c' at 3, which may see nothing."),
+    ],
+)
+def test_vectors_that_no_digit_tells_apart_are_equally_long(lengths: list[float], says: str) -> None:
+    n = len(lengths)
+    assert _headline(made([[0.2, 0.8, 0]] * n, lengths), False) == f"{2 * n} = {n} × 2: {says}"
 
 
 def test_the_code_of_each_part_is_there():

@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import theme
 from dashboard.app_pages.whole_model.information.figures import Axes, Moved, Words, influence_heatmap, moved_strip
 from dashboard.app_pages.whole_model.information.influence import symbols_to_try
+from dashboard.app_pages.whole_model.information.matrices import Matrix
 from dashboard.models.budget import OPERATIONS, passes
 from tests.kit.figures import decoded, sent
 from tests.kit.models import untrained as unpolished
@@ -436,3 +437,20 @@ def test_a_model_too_large_tries_fewer_symbols() -> None:
     assert len(few) < 36
     weights = 12 * (4 * 512 * 512 + 2 * 512 * 2048)
     assert (len(few) - 1) * 64 * 64 * 2 * weights <= max(OPERATIONS, 64 * 64 * 2 * weights)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([[0, 0.5], [2.0, 1.0]], "Largest value: 'b' at 2 moves by 2."),
+        ([[0, 1.2341], [1.2339, 1.0]], "2 cells have the largest value; the first: 'a' at 1 moves by 1.23."),
+        ([[0, 0], [0, 0]], "All values are 0."),
+    ],
+)
+def test_the_greatest_value_is_named_and_of_several_that_no_digit_tells_apart_the_first(
+    values: list[list[float]], words: str
+) -> None:
+    cells, rows = np.array(values), ["'a' at 1", "'b' at 2"]
+    every = np.ones_like(cells, dtype=bool)
+    axes = Axes(("a", "b"), ("a", "b"), rows, rows)
+    assert Matrix(cells, every, ~every, axes, Words("{output} moves by {value}", ""), 0).greatest() == words

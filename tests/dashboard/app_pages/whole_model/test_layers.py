@@ -104,7 +104,7 @@ def test_a_link_names_the_cell_and_asks_for_the_likeliest_tokens_shares() -> Non
     bars = array(trace(app, "lens-tokens", "tokens")["x"])
     np.testing.assert_allclose(bars, np.sort(shares[3, 11])[::-1][:6], atol=1e-5)
     assert "**Position 12, after the attention of layer 1**" in words(app)
-    assert f"The right token '{right}' has {shares[3, 11, right]:.2f}" in words(app)
+    assert f"The right token '{right}' has {shares[3, 11, right]:.3f}" in words(app)
 
 
 def test_before_training_there_is_no_answer() -> None:

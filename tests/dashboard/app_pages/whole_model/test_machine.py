@@ -16,11 +16,14 @@ from dashboard.app_pages.whole_model.machine.figures import Link, Stage, machine
 from dashboard.view.link import FIELDS
 from dashboard.view.pages import PAGES
 from tests.dashboard.app_pages.conftest import Made
+from tests.kit.claims import judge
+from tests.kit.claims.world import World
 from tests.kit.models import TASK_OF, config_of, plans, size_of
 from tests.kit.pages import PI, array, link, open_page, press_counted, sample, trace
 from tests.kit.pages import words as said
 from transformer import checkpoints, observe
 from transformer.analysis.machine.plan import Box, Plan, Size, plan_block, plan_model
+from transformer.foundation.claims import Claim
 from transformer.training.runs import Run
 
 # --- the words
@@ -214,10 +217,46 @@ def test_what_moved_as_much_is_named_together(shares: tuple[float, ...], said: s
 
 def test_what_moved_is_told_for_one_step() -> None:
     """The kept steps lie farther and farther apart."""
-    assert words.a_step({"a": 0.02, "b": 0.005}, 100, 120) == "That is at most 0.1 % a step."
+    said = "Divided by the 20 steps, the most is 0.1 % a step."
+    assert words.a_step({"a": 0.02, "b": 0.005}, 100, 120) == said
+    assert words.a_step({"a": 0.02}, 100, 101) == words.a_step({"a": 0.0}, 100, 120) == ""
 
 
-def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "values", "says"),
+    [
+        ("pattern", (0.2, 0.8, 0.0), "it looks most at 'b' at 2, with 0.80 of its attention."),
+        ("pattern", (0.499, 0.501, 0.0), "it looks most at 'a' at 1 and 'b' at 2, with 0.50 of its attention each."),
+        ("pattern", (0.2, 0.2, 0.2, 0.2, 0.2), "it looks most at 5 of 5 keys, with 0.20 of its attention each."),
+        ("pattern", (0.0, 0.0, 0.0), "it may see nothing."),
+        ("softmax", (0.25, 0.5, 0.25), "the likeliest token is 'b', with probability 0.500."),
+        ("softmax", (0.5, 0.0001, 0.4999), "the likeliest tokens are 'a' and 'c', with probability 0.500 each."),
+        ("softmax", (0.2,) * 5, "the likeliest are 5 of 5 tokens, with probability 0.200 each."),
+        ("scores", (0.2, -0.5, 0.1), "3 scores. The largest in size is −0.50, for 'b' at 2."),
+        ("scores", (0.2, -0.5), "2 scores. The largest in size is −0.50, for the key at 2."),
+        ("unembedding", (1.0, 1.001, 0.1), "3 logits. The largest in size are 1.00 for 'a' and 1.00 for 'b'."),
+        ("head", (3.0, -4.0), "its length is 5.00. The largest in size is −4.00, in dimension 1."),
+    ],
+)
+def test_a_vector_is_told_by_what_stands_out_of_it(kind: str, values: tuple[float, ...], says: str) -> None:
+    box, names = Box("box", kind, "box", (1,), 0), "abcde"[: 3 if len(values) < 4 else 5]
+    assert words.vector_words(np.array(values), box, names, "'3' at 1") == f"For '3' at 1: {says}"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"box": "logits"},
+        {"zoom": "head", "head": "decoder.1.self_attention.2", "box": "decoder.1.self_attention.2.scores"},
+    ],
+)
+def test_scores_and_logits_are_those_of_the_weights(view: dict[str, str], heard: list[Claim]) -> None:
+    open_page("machine", run="reverse", **view)
+    (said,) = {each for each in heard if each.name == "parts/claims.largest_in_size"}
+    judge(World.of(Run(Path("checkpoints/reverse")), "machine", **view), said)
+
+
+def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch, heard: list[Claim]) -> None:
     """A run that is said to be live: between its two last kept steps each box has moved as its weights have."""
     run = Run(Path("checkpoints/reverse"))
     monkeypatch.setattr("dashboard.view.training.watched", lambda: run)
@@ -227,6 +266,9 @@ def test_a_training_under_way_is_drawn_below(monkeypatch: pytest.MonkeyPatch) ->
     assert movement(run, before, step, "unembedding.") in trace(app, "machine-live", "parameters")["text"]
     assert f"From step {before} to step {step} training moved “" in said(app)
     assert "reverse is in training. Below, its boxes show" in said(app)
+    (once,) = {each for each in heard if each.name.endswith("words.a_step")}
+    assert once.sentence
+    judge(World.of(run, "machine"), once)
 
 
 def test_a_network_without_blocks_has_none_to_open() -> None:

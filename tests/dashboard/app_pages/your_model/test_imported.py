@@ -96,7 +96,8 @@ def test_what_another_head_does_differently_is_their_difference(models: Path) ->
 def test_a_folder_is_described_before_it_is_opened(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTENTION_LAB_MODELS")
     app = open_page("imported")
-    assert app.title[0].value == "Bring in a model of your own, and see all its heads."
+    assert [each.options for each in app.selectbox if each.key == "control-imported"] == [["small-shakespeare"]]
+    assert "It is a sample" in said(app)
     app.text_input(key="control-import").set_value(str(models / "small-gpt2")).run()
     model = transformers.GPT2LMHeadModel.from_pretrained(models / "small-gpt2")
     count = sum(each.numel() for each in model.parameters())
@@ -107,10 +108,13 @@ def test_a_folder_is_described_before_it_is_opened(models: Path, monkeypatch: py
     assert str(models) not in said(app)
     assert str(models) not in json.dumps(link(app))
     again = open_page("imported")  # the list outlives the session
-    assert [each.options for each in again.selectbox if each.key == "control-imported"] == [["small-gpt2"]]
+    assert [each.options for each in again.selectbox if each.key == "control-imported"] == [
+        ["small-gpt2", "small-shakespeare"]
+    ]
     next(button for button in again.button if button.label.startswith("Take “")).click().run()
-    assert again.title[0].value == "Bring in a model of your own, and see all its heads."
+    assert "It is a sample" in said(again)
     next(button for button in again.button if button.label.startswith("Put “")).click().run()
+    assert "It is a sample" not in said(again)
     assert again.title[0].value.startswith("Head ")
 
 

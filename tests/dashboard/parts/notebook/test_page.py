@@ -77,7 +77,8 @@ def test_every_head_in_the_page_is_the_models_own(tmp_path: Path) -> None:
     assert [figure["layout"]["meta"]["head"]["number"] for figure in figures] == list(range(8))
     for sentence, one in zip(said, pattern, strict=True):
         row, column = np.unravel_index(one[1:].argmax(), (5, 6))
-        told = f"The largest weight is {one[1:].max():.2f}: query '{LETTERS[row + 1]}' at {row + 2} "
+        largest = "Of queries that see several keys, the largest weight is"
+        told = f"{largest} {one[1:].max():.2f}: query '{LETTERS[row + 1]}' at {row + 2} "
         assert sentence.endswith(f"{told}reads '{LETTERS[column]}' at {column + 1}.")
 
 

@@ -1,1 +1,1 @@
-"""The laws: a file for the overview and each menu, for shipped measurements, and for what several pages say."""
+"""The laws: a file for a page or a menu, for shipped measurements, and for what several pages say."""

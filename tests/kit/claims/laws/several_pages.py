@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
 from tests.kit.claims import Shown, law
 from tests.kit.claims.world import Head, World, expected_of, spans
+from tests.kit.claims.written import LARGEST, are_largest, reads
 from transformer import masks
 
 NOISE = 0.06
@@ -17,6 +19,167 @@ WHERE = r"(?:, at (?:the (?P<seeing>\d+) of (?P<of>\d+)|those (?P<part>[\d.]+) o
 
 
 FOREMOST = r"(?:(?P<many>\d+) heads|Heads? (?P<heads>\d+\.\d+.*?))"
+
+# --- vectors
+
+SIZE = "parts/claims.largest_in_size"
+STANDS = r"'(?P<token>[^']+)' at (?P<place>\d+)"
+TURNED = r"(?P<turned>, changed by its position)?"
+
+
+def vectors_of(world: World, name: str, place: str | None = None, *, turned: str | None = None) -> list[np.ndarray]:
+    """What is called so of any attention, of each head where it is a head's, at a place or at all of them."""
+    _, seen = world.alone
+    rotates, found = world.sizes.encoding.told == "rotation", []
+    for path, each in (seen.written if name == "written" else seen.vectors).items():
+        site = path if name == "written" else path.removesuffix(f".{name}")
+        if name != "written" and site == path:
+            continue
+        if name in ("query", "key") and (turned is not None) != (rotates and site.endswith("self_attention")):
+            continue
+        rows = each[0] if place is None else each[0][..., int(place) - 1 : int(place), :]
+        found += [*rows.reshape(-1, rows.shape[-1])]
+    return found
+
+
+def judge_largest(world: World, name: str, d: str, end: str, place: str | None, turned: str | None = None) -> None:
+    found = vectors_of(world, name, place, turned=turned)
+    assert {len(each) for each in found} == {int(d)}
+    assert any(are_largest(each, end) for each in found)
+
+
+@law(SIZE, rf"Query {STANDS} asks with (?P<d>\d+) numbers?{TURNED}: the framed row\.{LARGEST}")
+def asks_with(world: World, token: str, place: str, d: str, turned: str | None, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "query", d, end, place, turned)
+
+
+@law(SIZE, rf"{STANDS}, (?:one of (?P<n>\d+) keys|the only key), answers with (?P<d>\d+) numbers?{TURNED}\.{LARGEST}")
+def answers_with(world: World, token: str, place: str, n: str | None, d: str, turned: str | None, end: str) -> None:
+    assert reads(world, token, place)
+    assert int(n or 1) in {each.shape[-1] for each in world.alone[1].patterns.values()}
+    judge_largest(world, "key", d, end, place, turned)
+
+
+@law(SIZE, rf"{STANDS} has (?P<d>\d+) numbers? to give\.{LARGEST}")
+def has_to_give(world: World, token: str, place: str, d: str, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "value", d, end, place)
+
+
+@law(
+    SIZE,
+    r"Through this head's (?P<rows>\d+) rows? of W_O, z becomes (?P<d>\d+) numbers? for the residual stream\."
+    rf"{LARGEST}",
+)
+def becomes(world: World, rows: str, d: str, end: str) -> None:
+    assert int(rows) == world.sizes.d_head
+    judge_largest(world, "written", d, end, None)
+
+
+@law(SIZE, rf"{STANDS} comes with (?P<d>\d+) numbers?\.{LARGEST}")
+def comes_with(world: World, token: str, place: str, d: str, end: str) -> None:
+    assert reads(world, token, place)
+    judge_largest(world, "read", d, end, place)
+
+
+@law(
+    SIZE,
+    rf"W_O has (?P<rows>\d+) rows?(?P<alone>, one for each number of z\. Each| for each head, and each) of the "
+    rf"(?P<d>\d+) outputs adds up (?:all rows|the rows of all heads)\.{LARGEST}",
+)
+def adds_up(world: World, rows: str, alone: str, d: str, end: str) -> None:
+    assert int(rows) == world.sizes.d_head
+    assert alone.startswith(",") == (world.sizes.n_heads == 1)
+    judge_largest(world, "out", d, end, None)
+
+
+@law(
+    "app_pages/attention/inside/steps.division",
+    r"The sums of the (?P<keys>\d+) keys that this query may see have (?P<spread>[\d.]+); divided, "
+    r"(?P<divided>[\d.]+)\. This query's largest weight is (?P<weight>[\d.]+); without the division it would be "
+    r"(?P<bare>[\d.]+)\.",
+)
+def division(world: World, keys: str, spread: Shown, divided: Shown, weight: Shown, bare: Shown) -> None:
+    """Of some query of some head that may see so many keys: its sums are taken one by one."""
+    _, seen = world.alone
+    root, found = math.sqrt(world.sizes.d_head), []
+    for head in world.heads:
+        query, key = (seen.vectors[f"{head.site}.{name}"][0, head.index] for name in ("query", "key"))
+        masks, patterns = seen.masks[head.site], seen.patterns[head.site][0, head.index]
+        bias = None if head.site.endswith("cross_attention") else world.model.positions.bias(len(query), len(key))
+        for place, (row, sees) in enumerate(zip(patterns, masks[0, head.index], strict=True)):
+            if sees.sum() == int(keys):
+                sums = np.array([sum(query[place] * key[each]) for each in np.flatnonzero(sees)])
+                added = 0.0 if bias is None else bias[head.index, place].detach().double().numpy()[sees]
+                powers = np.exp(sums + added - (sums + added).max())
+                found.append((sums.std(), sums.std() / root, row.max(), powers.max() / powers.sum()))
+    assert any(all(x == y for x, y in zip((spread, divided, weight, bare), each, strict=True)) for each in found)
+
+
+STRONGEST = "parts/head_focus.strongest"
+BEGINS = r"(?P<several>Of queries that see several keys, the|The) largest weight is (?P<share>[\d.]+)"
+AMONG = r"(?:, in (?P<cells>\d+) cells\. In the first of them,|:)"
+
+
+def is_strongest(pattern: np.ndarray, mask: np.ndarray, several: str, share: Shown, cells: str | None) -> np.ndarray:
+    """The cells that may be meant, [cell, 2]: none where the sentence is false of this pattern."""
+    choice = mask.sum(axis=1) > 1
+    values = np.where(mask & choice[:, None], pattern, -1.0)
+    sure, perhaps = (np.argwhere(np.abs(values - share.value) < 0.005 + slack) for slack in (-2e-4, 2e-4))
+    right = share == values.max() and len(sure) <= int(cells or 1) <= len(perhaps)
+    right = right and several.startswith("Of") == bool((mask.sum(axis=1) == 1).any())
+    return perhaps if right and choice.any() else perhaps[:0]
+
+
+@law(
+    STRONGEST,
+    rf"{BEGINS}{AMONG} query '(?P<query>[^']+)' at (?P<row>\d+) reads '(?P<key>[^']+)' at (?P<column>\d+)\.",
+)
+def is_largest_weight(
+    world: World, several: str, share: Shown, cells: str | None, query: str, row: str, key: str, column: str
+) -> None:
+    """Of some head: which one, what stands before the sentence says."""
+    _, seen = world.alone
+    assert reads(world, query, row)
+    assert reads(world, key, column)
+    found = [
+        is_strongest(
+            seen.patterns[head.site][0, head.index], seen.masks[head.site][0, head.index], several, share, cells
+        )
+        for head in world.heads
+    ]
+    assert any([int(row) - 1, int(column) - 1] in each.tolist() for each in found)
+
+
+@law(
+    STRONGEST,
+    rf"{BEGINS}{AMONG} query '(?P<query>[^']+)' from (?P<row>\d+) on reads '(?P<key>[^']+)' from (?P<column>\d+) on\.",
+    rare=True,
+)
+def is_largest_of_blocks(
+    world: World, several: str, share: Shown, cells: str | None, query: str, row: str, key: str, column: str
+) -> None:
+    """Of a long input, in blocks whose size their names tell: the test of the picture has one."""
+    _, seen = world.alone
+    first, last = (int(each) for each in query.split("–"))
+    factor, found = last - first + 1, []
+    assert (row, column) == (str(first), key.split("–")[0])
+    for head in world.heads:
+        whole, mask = seen.patterns[head.site][0, head.index], seen.masks[head.site][0, head.index]
+        starts = [range(0, size, factor) for size in whole.shape]
+        blocks, visible = (
+            np.array([[all_[q : q + factor, k : k + factor].max() for k in starts[1]] for q in starts[0]])
+            for all_ in (whole, mask)
+        )
+        found.append(is_strongest(blocks, visible, several, share, cells))
+    assert any([(int(row) - 1) // factor, (int(column) - 1) // factor] in each.tolist() for each in found)
+
+
+@law(STRONGEST, r"No query sees more than one key\.")
+def no_query_chooses(world: World) -> None:
+    assert any(each.sum(axis=-1).max() < 2 for each in world.alone[1].masks.values())
+
 
 # --- where heads look
 
@@ -388,7 +551,6 @@ END = (
 
 @law("parts/learning.verdict_sentence", rf"(?P<parts>.+?)(?:, chance (?P<chance>[\d.]+))?: {END}\.")
 def verdict(world: World, parts: str, chance: Shown | None, end: str) -> None:
-    import re
 
     task, right = world.task, world.right(world.sequences)
     groups = np.array(task.groups(task.length))

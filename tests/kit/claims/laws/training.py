@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from builtins import all as every
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -366,6 +368,214 @@ def second_layer(world: World, said: str) -> None:
     raise AssertionError("no model of the grid is as long")
 
 
+# --- several runs beside each other: made-up ones, which the tests of the page judge
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of one run of several."""
+
+    phrase: str
+    status: str
+    solved: bool
+    step: int
+    seconds: float
+    share: float | None
+    perplexity: float | None = None
+    task: str = "reverse"
+    reads: bool = False
+    cheats: bool = False
+    to_the_end: bool = False
+    """Is it to take all its steps, whatever it has solved?"""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Several runs, and the clock by which they are compared."""
+
+    ran: tuple[Ran, ...]
+    clock: str
+
+    def needed(self, each: Ran) -> str:
+        return f"at step {each.step}" if self.clock == "steps" else f"after {each.seconds:.2f} s"
+
+    def firsts(self, *, honest: bool) -> tuple[list[Ran], list[Ran]]:
+        """Who solved it, and who of these needed least as the clock is written."""
+        solved = [each for each in self.ran if each.solved and not (honest and each.cheats)]
+        least = min((each.step if self.clock == "steps" else each.seconds for each in solved), default=0)
+        shown = f"at step {least}" if self.clock == "steps" else f"after {least:.2f} s"
+        return solved, [each for each in solved if self.needed(each) == shown]
+
+    @property
+    def live(self) -> bool:
+        return any(each.status in ("queued", "running", "paused", "measuring") for each in self.ran)
+
+    def judge_rest(self, rest: str | None) -> None:
+        """Raises AssertionError where it is not so that so many of them have not ended."""
+        assert (rest is not None) == self.live
+        if rest is None:
+            return
+        still = [each for each in self.ran if each.status in ("queued", "running", "paused")]
+        if rest == "the results are being measured":
+            assert not still
+            return
+        form = re.fullmatch(r"(?:it|(\d+) of (\d+) runs) (?:still train(s?)|(has|have) not ended)", rest)
+        assert form is not None
+        assert (form[1] is None) == (len(self.ran) == 1)
+        assert form[1] is None or (int(form[1]), int(form[2])) == (len(still), len(self.ran))
+        assert (form[4] is None) == ({each.status for each in still} == {"running"})
+        assert (len(still) == 1) == (form[3] == "s" if form[4] is None else form[4] == "has")
+
+    def are_all(self, said: str | None) -> None:
+        assert said is None or said.lower() == ("both" if len(self.ran) == 2 else f"all {len(self.ran)}")
+
+
+def phrases(said: str | None) -> list[str]:
+    return (said or "").replace(" and ", ", ").split(", ") if said else []
+
+
+WHEN = r"at step \d+|after [\d.]+ s"
+REST = r"(?P<rest>the results are being measured|(?:it|\d+ of \d+ runs) (?:still trains?|(?:has|have) not ended))"
+HEADLINE = f"{RACES}headline"
+
+
+@law(HEADLINE, r"Nothing to compare yet\.", rare=True)
+def nothing_to_compare(world: Field) -> None:
+    assert not world.ran
+
+
+@law(HEADLINE, rf"Not solved yet: {REST}\.", rare=True)
+def not_solved_yet(world: Field, rest: str) -> None:
+    assert not world.firsts(honest=True)[0]
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    rf"(?P<begin>Solved|First solved) (?P<who>with .+?) (?P<when>{WHEN}); (?:{REST}|(?P<others>\d+) runs do not|"
+    r"(?P<other>with .+), not in (?P<steps>\d+) steps?)\.",
+    rare=True,
+)
+def some_solve_it(
+    world: Field, begin: str, who: str, when: str, rest: str | None, others: str | None, other: str | None,
+    steps: str | None,
+) -> None:  # fmt: skip
+    solved, first = world.firsts(honest=world.live)
+    assert phrases(who) == [each.phrase for each in first]
+    assert when == world.needed(first[0])
+    assert (begin == "Solved") == (len(first) == len(solved))
+    world.judge_rest(rest)
+    if rest is None:
+        vain = [each for each in world.ran if not each.solved]
+        assert vain
+        assert (
+            (int(others), len(vain) > 1) == (len(vain), True) if others else [other] == [each.phrase for each in vain]
+        )
+        assert steps is None or int(steps) == vain[0].step
+
+
+@law(
+    HEADLINE,
+    rf"(?P<all>Both|All \d+) solve it(?: (?P<level>{WHEN})|\. The first (?P<do>does|do) so (?P<when>{WHEN}), "
+    r"(?P<who>.+))\.",
+    rare=True,
+)
+def all_solve_it(world: Field, all: str, level: str | None, do: str | None, when: str | None, who: str | None) -> None:
+    solved, first = world.firsts(honest=False)
+    world.are_all(all)
+    assert len(solved) == len(world.ran)
+    assert (level or when) == world.needed(first[0])
+    assert (level is not None) == (len(first) == len(solved))
+    assert level is not None or phrases(who) == [each.phrase for each in first]
+    assert do is None or (do == "does") == (len(first) == 1)
+
+
+@law(
+    HEADLINE,
+    rf"(?P<some>\d+) of (?P<of>\d+) runs (?P<has>has|have) solved (?P<tasks>its task|their tasks)(?:; {REST})?\.",
+    rare=True,
+)
+def solve_their_tasks(world: Field, some: str, of: str, has: str, tasks: str, rest: str | None) -> None:
+    solved, _ = world.firsts(honest=world.live)
+    assert len({each.task for each in world.ran}) > 1
+    assert (int(some), int(of)) == (len(solved), len(world.ran))
+    assert (has == "has") == (tasks == "its task") == (len(solved) == 1)
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    r"(?:(?P<none>Neither|None of the (?P<many>\d+)) solves it|Every run took all its steps|(?P<ended>\d+) of "
+    r"(?P<of>\d+) runs took all (?P<its>its|their) steps)(?:: (?:(?P<all>both|all \d+) have|the best "
+    r"(?P<has>has|have)) (?P<share>[\d.]+) of the (?P<part>[\w ]+) right(?:, (?P<who>.+))?)?\.",
+    rare=True,
+)
+def none_solves_it(
+    world: Field, none: str | None, many: str | None, ended: str | None, of: str | None, its: str | None,
+    all: str | None, has: str | None, share: str | None, part: str | None, who: str | None,
+) -> None:  # fmt: skip
+    """No share is written like the best one but those that are named. Nearly all is not all: it gets three digits."""
+    assert not any(each.solved for each in world.ran)
+    assert not world.live
+    assert (none is None) == every(each.to_the_end for each in world.ran)
+    assert none is None or (none == "Neither") == (len(world.ran) == 2)
+    assert many is None or int(many) == len(world.ran)
+    finished = sum(each.status == "finished" for each in world.ran)
+    assert none is not None or (ended is None) == (finished == len(world.ran))
+    assert ended is None or (int(ended), int(of or 0), its == "its") == (finished, len(world.ran), finished == 1)
+    known = {each.phrase: each.share for each in world.ran if each.share is not None}
+    assert (share is None) == (not known)
+    if share is None:
+        return
+    best = [phrase for phrase, value in known.items() if two_digits(value) == two_digits(max(known.values()))]
+    assert share == two_digits(max(known.values()))
+    world.are_all(all)
+    assert (all is not None) == (len(best) == len(world.ran))
+    assert all is not None or phrases(who) == best
+    assert has is None or (has == "has") == (len(best) == 1)
+    assert part == "second half"
+
+
+def two_digits(share: float) -> str:
+    return f"0.{int(share * 1000 + 1e-9):03d}" if 0.995 <= share < 1 else f"{share:.2f}"
+
+
+@law(
+    HEADLINE,
+    rf"(?:(?P<other>These runs have different tasks, so their losses cannot be compared)|No loss was measured yet)"
+    rf"(?:; {REST})?\.",
+    rare=True,
+)
+def cannot_be_compared(world: Field, other: str | None, rest: str | None) -> None:
+    assert any(each.reads for each in world.ran)
+    assert (other is not None) == (len({each.task for each in world.ran}) > 1)
+    assert other is not None or every(each.perplexity is None for each in world.ran)
+    world.judge_rest(rest)
+
+
+@law(
+    HEADLINE,
+    r"(?:(?P<its>Its perplexity is)|(?P<all>Both|All \d+) have perplexity|The lowest perplexity is) (?P<least>[\d.]+)"
+    rf"(?:, (?P<who>[^.;]+))?(?P<told>\. [^.;]+)?(?:; {REST})?\.",
+    rare=True,
+)
+def read_best(
+    world: Field, its: str | None, all: str | None, least: str, who: str | None, told: str | None, rest: str | None
+) -> None:
+    assert any(each.reads for each in world.ran)
+    known = [each for each in world.ran if each.perplexity is not None]
+    best = [each for each in known if f"{each.perplexity:.1f}" == least]
+    assert least == f"{min(each.perplexity or 0 for each in known):.1f}"
+    assert (its is not None) == (len(world.ran) == 1)
+    assert (all is not None) == (len(best) == len(world.ran) > 1)
+    world.are_all(all)
+    assert its or all or phrases(who) == [each.phrase for each in best]
+    shown = sum(each.cheats for each in best)
+    said = f"The mask of {shown} of them shows the answers" if len(best) > 1 else "Its mask shows it the answers"
+    assert told == (f". {said}" if shown else None)
+    world.judge_rest(rest)
+
+
 # --- populations: no model of the grid is one, so their own tests judge what is said of them
 
 
@@ -501,14 +711,11 @@ def share_is_solved(
 ) -> None:
     assert (share is None) == (world.finished == 0)
     if share is not None and low is not None and high is not None:
-        n, mean = world.finished, len(world.solved) / world.finished
-        assert int(seeds or 0) == n
-        assert share == mean
-        # Wilson (1927): the shares p from which the mean is 1.96 standard errors √(p (1 − p) / n) away.
-        z = 1.959964
-        edges = np.roots([1 + z**2 / n, -(2 * mean + z**2 / n), mean**2]).real
-        assert low == max(0.0, edges.min())
-        assert high == min(1.0, edges.max())
+        assert int(seeds or 0) == world.finished
+        assert share == len(world.solved) / world.finished
+        edges = score_interval(len(world.solved), world.finished)
+        assert low == edges[0]
+        assert high == edges[1]
     assert (early is not None) == (world.finished > 0 and world.ended < world.planned)
     assert (failed is None) == (not world.failed)
     if failed is not None and why is not None:
@@ -516,3 +723,194 @@ def share_is_solved(
         others = len({*world.failed}) - 1
         more = f", and {others} other reason{'s' if others > 1 else ''}" if others else ""
         assert why == f"{world.failed[0]}{more}"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What became of several combinations of settings, by what each is called, and by what they are compared."""
+
+    outcomes: dict[str, Outcomes]
+    by_steps: bool = True
+
+    @property
+    def known(self) -> dict[str, Outcomes]:
+        return {name: each for name, each in self.outcomes.items() if each.finished}
+
+    def rank(self, each: Outcomes) -> tuple[float, float]:
+        """Less is better: the median of the steps, and of what is solved by less than half the share."""
+        share = -len(each.solved) / each.finished
+        middle = np.array(each.steps)[[(each.finished - 1) // 2, each.finished // 2]]
+        return (float(middle.mean()), share) if self.by_steps else (0.0, share)
+
+    def alike(self, one: Outcomes, other: Outcomes) -> bool:
+        """Are two of them not told apart by their intervals, or are they equal where there is none?"""
+        if not self.by_steps or (math.isinf(self.rank(one)[0]) and math.isinf(self.rank(other)[0])):
+            edges = [score_interval(len(each.solved), each.finished) for each in (one, other)]
+        elif one.interval() is None or other.interval() is None:
+            return self.rank(one) == self.rank(other)
+        else:
+            edges = [each.interval() or (0.0, 0.0) for each in (one, other)]
+        return max(low for low, _ in edges) <= min(high for _, high in edges) + 1e-9
+
+
+def score_interval(hits: int, n: int) -> tuple[float, float]:
+    """Wilson (1927): the shares p from which the mean is 1.96 standard errors √(p (1 − p) / n) away."""
+    z, mean = 1.959964, hits / n
+    edges = np.roots([1 + z**2 / n, -(2 * mean + z**2 / n), mean**2]).real
+    return max(0.0, float(edges.min())), min(1.0, float(edges.max()))
+
+
+def judge_outcome(world: Outcomes, said: str) -> None:
+    """Raises AssertionError where an outcome is not theirs; failures and what has not ended are no part of it."""
+    form = re.fullmatch(OUTCOME, f"Solved from {said}.")
+    assert form is not None, said
+    came_to_this(replace(world, planned=world.ended), **form.groupdict())
+
+
+STEPS, PHASE = f"{POPULATIONS}steps_sentence", f"{POPULATIONS}phase_sentence"
+
+
+@law(STEPS, r"No training has ended yet\.", rare=True)
+@law(PHASE, r"No training of these has ended yet\.", rare=True)
+def no_combination_is_known(world: Compared) -> None:
+    assert not world.known
+
+
+LEVEL = r"All (?P<all>\d+) are level\. (?P<first>.+)"
+
+
+@law(
+    STEPS,
+    rf"(?:Quickest: (?P<least>.+?)\. Slowest: (?P<most>.+)|{LEVEL}|(?P<each>(?!No |Quickest|All \d).+))\.",
+    rare=True,
+)
+@law(
+    PHASE,
+    r"(?:(?:Quickest|Solved most often): (?P<least>.+?)\. (?:Slowest|Solved least often): (?P<most>.+)|"
+    rf"{LEVEL}|(?P<each>(?!No |Quickest|Solved|All \d).+))\.",
+    rare=True,
+)
+def combinations_compare(
+    world: Compared, least: str | None, most: str | None, all: str | None, first: str | None, each: str | None
+) -> None:
+    known, ranks = world.known, {name: world.rank(outcomes) for name, outcomes in world.known.items()}
+    if each is not None:
+        told = dict(part.split(": ", 1) for part in re.split(r"\. (?=[A-Z\d])", each))
+        assert [name.lower() for name in told] == [name.lower() for name in known]
+        for outcomes, said in zip(known.values(), told.values(), strict=True):
+            judge_outcome(outcomes, said)
+        return
+    if first is not None:
+        assert int(all or 0) == len(known) > 1
+        assert len({*ranks.values()}) == 1
+        name, said = first.split(": ", 1)
+        assert name.lower() == next(iter(known)).lower()
+        judge_outcome(next(iter(known.values())), said)
+        return
+    for text, end in ((least, min(ranks.values())), (most, max(ranks.values()))):
+        name = next(name for name in sorted(known, key=len, reverse=True) if (text or "").startswith(name))
+        form = re.fullmatch(
+            r"(?: \((\d+) (others?) of (\d+) cannot be told from it\))?, (.+)", (text or "")[len(name) :]
+        )
+        assert form is not None
+        assert ranks[name] == end
+        alike = sum(world.alike(known[name], other) for one, other in known.items() if one != name)
+        assert int(form[1] or 0) == alike
+        assert form[1] is None or (form[2] == "other", int(form[3])) == (alike == 1, len(known))
+        judge_outcome(known[name], form[4])
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How much of the last part each seed has right."""
+
+    part: str
+    values: tuple[float, ...]
+
+    @property
+    def ordered(self) -> list[float]:
+        return sorted(self.values)
+
+
+BAND = f"{POPULATIONS}band_sentence"
+
+
+@law(BAND, r"In the one seed (?P<share>[\d.]+) of the (?P<part>.+) is right\.", rare=True)
+def one_seed_has(world: Shares, share: str, part: str) -> None:
+    assert len(world.values) == 1
+    assert (share, part) == (two_digits(world.values[0]), world.part)
+
+
+@law(
+    BAND,
+    r"In the median of (?P<seeds>\d+) seeds (?P<middle>[\d.]+) of the (?P<part>.+) is right \("
+    r"(?:95 % interval (?P<inner>[\d.]+) to (?P<outer>[\d.]+)|(?P<few>fewer than 6 seeds have no 95 % interval))\); "
+    r"(?:(?P<all>all) (?P<again>\d+) seeds|about nine of ten of (?P<of>\d+) seeds) "
+    r"lie between (?P<low>[\d.]+) and (?P<high>[\d.]+)\.",
+    rare=True,
+)
+def seeds_have(
+    world: Shares, seeds: str, middle: str, part: str, inner: Shown | None, outer: Shown | None, few: str | None,
+    all: str | None, again: str | None, of: str | None, low: Shown, high: Shown,
+) -> None:  # fmt: skip
+    values, n = world.ordered, len(world.values)
+    assert part == world.part
+    assert int(seeds) == n == int(again or of or 0) > 1
+    assert middle == two_digits((values[(n - 1) // 2] + values[n // 2]) / 2)
+    assert (few is not None) == (n < 6)
+    if inner is not None and outer is not None:
+        fair = [rank for rank in range(1, n // 2 + 1) if 2 * sum(math.comb(n, k) for k in range(rank)) <= 0.05 * 2**n]
+        assert inner == values[fair[-1] - 1]
+        assert outer == values[n - fair[-1]]
+    inside = sum(low.value - 0.0051 <= value <= high.value + 0.0051 for value in values)
+    if all is not None:
+        assert inside == n
+        assert low.value <= values[0] + 0.0051
+        assert high.value >= values[-1] - 0.0051
+        return
+    assert n >= 20
+    strictly = sum(low.value - 0.0051 < value < high.value + 0.0051 for value in values)
+    assert strictly >= 0.9 * n - 2, "fewer than nine of ten lie there"
+    assert values[0] < low.value or values[-1] > high.value, "all of them lie there"
+
+
+KINDS = f"{POPULATIONS}kinds_sentence"
+Kinds = tuple[dict[str, str], ...]
+
+
+@law(KINDS, r"No head has been measured\.", rare=True)
+def no_kinds(world: Kinds) -> None:
+    assert not world
+
+
+@law(KINDS, r"Every head of (?P<seeds>\d+) seeds? is mixed: no single thing stands out\.", rare=True)
+def all_are_mixed(world: Kinds, seeds: str) -> None:
+    assert int(seeds) == len(world)
+    assert {kind for each in world for kind in each.values()} == {"mixed"}
+
+
+@law(KINDS, r"(?P<parts>In (?:.*)layer .+)\.", rare=True)
+def kinds_form(world: Kinds, parts: str) -> None:
+    """No kind is left out that forms in more of the seeds than one that is named."""
+    found = Counter(
+        (head.split(".")[1], kind)
+        for each in world
+        for head, kind in {(head.rpartition(".")[0], kind) for head, kind in each.items()}
+        if kind != "mixed"
+    )
+    named = {}
+    for part in parts.split("; "):
+        form = re.fullmatch(
+            r"[Ii]n layer (\d+) at least one head is “(.+)” in (\d+) of (\d+) seeds? \(95 % interval ([\d.]+) to "
+            r"([\d.]+)\)",
+            part,
+        )
+        assert form is not None
+        named[form[1], form[2]] = int(form[3])
+        assert int(form[3]) == found[form[1], form[2]]
+        assert int(form[4]) == len(world)
+        low, high = score_interval(int(form[3]), len(world))
+        assert Shown(form[5]) == low
+        assert Shown(form[6]) == high
+    assert len(named) == min(2, len(found))
+    assert every(count <= min(named.values()) for pair, count in found.items() if pair not in named)

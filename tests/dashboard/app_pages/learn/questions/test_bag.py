@@ -9,6 +9,8 @@ import torch
 from dashboard.app_pages.learn.questions import bag
 from dashboard.models import background, no_positions
 from dashboard.models.on_the_spot import quick_training
+from tests.kit import claims
+from tests.kit.claims.laws.recurrent import Bars, Orders
 from tests.kit.pages import PI, SEP, array, figures, network, open_page, trace
 from transformer.analysis.accuracy.bags import bag_ceiling
 from transformer.analysis.accuracy.by_position import EVALUATION_STREAM
@@ -122,8 +124,35 @@ def test_what_is_trained_is_said_with_its_steps(monkeypatch):
          "a and b stand up to 0.020 above their ceilings, farther than their intervals reach."),
     ],
 )  # fmt: skip
-def test_bars_above_their_ceilings_are_explained_as_far_as_the_intervals_go(mean, low, said):
-    assert bag.lucky(["a", "b", "c"], np.array(mean), np.array(low), np.array([0.3, 0.4, 0.5])) == said
+def test_bars_above_their_ceilings_are_explained_as_far_as_the_intervals_go(mean, low, said, heard):
+    made_up = Bars(np.array(mean), np.array(low), np.array([0.3, 0.4, 0.5]))
+    assert bag.lucky(["a", "b", "c"], made_up.mean, made_up.low, made_up.most) == said
+    claims.judge(made_up, heard[0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "without", "own", "said"),
+    [
+        (64, 0.0, 0.5, "Without positions all 64 numbers are the same, exactly: a sum has no order. With positions "
+                       "they differ by up to 0.50."),
+        (64, 4.4e-16, 0.001, "Without positions all 64 numbers are the same, but for rounding (4.4 × 10⁻¹⁶): a sum "
+                             "has no order. With positions they differ by less than 0.005."),
+        (1, 0.0, 0.5, "Without positions its one number is the same, exactly: a sum has no order. With positions it "
+                      "differs by up to 0.50."),
+        (8, 0.25, 0.5, "Without positions they differ by up to 2.5 × 10⁻¹. With positions they differ by up to 0.50."),
+    ],
+)  # fmt: skip
+def test_two_orders_are_said_to_give_the_same_where_they_do(numbers, without, own, said, heard):
+    assert bag.compared(numbers, without, own, told=True) == said
+    assert said.startswith(bag.compared(numbers, without, own, told=False))
+    claims.judge(Orders(numbers, without, own), heard[0])
+
+
+def test_logits_are_said_to_come_out_backwards_where_they_do(heard):
+    assert "all logits come out backwards (exactly)." in bag.backwards("one", "which has no positions", 0.0)
+    assert "(largest deviation 4.4 × 10⁻¹⁶)." in bag.backwards("one", "which has no positions", 4.4e-16)
+    assert bag.backwards("one", "which has no positions", 0.25).endswith("its logits change by up to 2.5 × 10⁻¹.")
+    claims.judge(0.25, heard[-1])
 
 
 def test_the_last_symbol_is_the_one_that_stands_an_odd_number_of_times():
