@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.kit.driving import SETTLED, wait_until_painted
+from dashboard.frame.live import FILM
+from tests.kit.driving import MEASURED, wait_until_painted
 from tests.kit.waiting import wait_for
 from transformer.training.runs import Run
 
@@ -23,7 +24,11 @@ SHIFTS = """() => {
   const note = (list) => window.shifts.push(...list.getEntries());
   new PerformanceObserver(note).observe({ type: 'layout-shift' });
 }"""
-MOVED = """() => window.shifts.map(({ value, sources }) => [value, sources.map(({ node }) => node?.className ?? '')])"""
+MOVED = """() => {
+  const edges = ({ x, y, width, height }) => [x, y, width, height].map(Math.round);
+  const from = ({ node, previousRect, currentRect }) => [node?.className, edges(previousRect), edges(currentRect)];
+  return window.shifts.map(({ value, sources, startTime }) => [value, Math.round(startTime), sources.map(from)]);
+}"""
 HEADS = """() => {
   const roots = [...document.querySelectorAll('*')].map(({ shadowRoot }) => shadowRoot);
   const { panels } = roots.map((root) => root?.querySelector('.grid')?.__grid).find(Boolean);
@@ -53,7 +58,7 @@ def train(page: Page, address: str, place: str, seed: int) -> None:
         page.wait_for_function(
             "() => document.querySelector('[data-testid=stSidebar]').getBoundingClientRect().left === 0"
         )
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(f"() => ({MEASURED})() && !document.querySelector('.al-news[data-awaits]')")
     page.evaluate(SHIFTS)
     page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
 
@@ -74,6 +79,9 @@ def test_its_time_comes_first_then_the_page_s_own_pictures_learn_once_a_key_ends
     train(page, address, place, seed=len(place) + width)
     run = solved(page, runs)
     assert f"{run.state.reason}." in (line(page).text_content() or "")
+    again = page.locator(".st-key-training-again").get_by_role("button")
+    if run.metrics()[-1]["seconds"] >= FILM:  # the machine is busy: who waited so long has seen it
+        again.click()
     expect(replay(page)).to_be_visible()
     last = run.state.step
     expect(replay(page).locator(".replay")).to_contain_text(f"of {last}. Any key or click ends it.")
@@ -91,13 +99,10 @@ def test_its_time_comes_first_then_the_page_s_own_pictures_learn_once_a_key_ends
     assert early != shown, "the grid of the page played, and shows its own again"
     assert page.evaluate(PICTURE) != picture
     moved = page.evaluate(MOVED)
-    assert sum(value for value, _ in moved) <= MOST, moved
-    (words, again, film_link, close) = (
-        page.locator(".st-key-training-end").locator(each)
-        for each in ("p >> nth=0", ".st-key-training-again", "[data-testid=stPageLink]", ".st-key-put-away")
-    )
+    assert sum(value for value, *_ in moved) <= MOST, moved
     middles = []
-    for each in (words, again, film_link, close):
+    for part in ("p >> nth=0", ".st-key-training-again", "[data-testid=stPageLink]", ".st-key-put-away"):
+        each = page.locator(".st-key-training-end").locator(part)
         expect(each).to_be_visible()
         box = each.bounding_box()
         assert box is not None
@@ -105,7 +110,7 @@ def test_its_time_comes_first_then_the_page_s_own_pictures_learn_once_a_key_ends
         assert box["x"] + box["width"] <= width
         middles.append(box["y"] + box["height"] / 2)
     assert max(middles) - min(middles) < 12, "one line"
-    again.get_by_role("button").click()
+    again.click()
     expect(replay(page)).to_be_visible()
     page.mouse.click(width / 2, 300)
     expect(replay(page)).to_have_count(0)
