@@ -18,11 +18,14 @@ MOST_BYTES = 2_000_000
 """Patterns beyond this are thinned, and the line under the film says so."""
 MOST_POINTS = 4000
 """A longer loss curve is thinned; its last point always stays."""
+LENGTH = 8000
+"""Milliseconds of a film at normal speed, however many steps it has."""
 FEW_STOPS, MANY_STOPS = 12, 40
 """With fewer kept steps than this, the playhead stops at measured losses too, about so many."""
 
 HTML = """
 <div class="film" data-state="empty">
+  <p class="replay" hidden></p>
   <div class="stage" role="application" tabindex="0" aria-describedby="film-help">
     <canvas class="base"></canvas>
     <canvas class="overlay"></canvas>
@@ -49,7 +52,7 @@ HTML = """
   </div>
   <p class="sentence" role="status" data-hint="Point at a cell, at the loss or at a bar to read it."></p>
   <p class="note"></p>
-  <p class="help" id="film-help">Space plays and pauses; the arrow keys step; Home and End go to either end.
+  <p class="help" id="film-help" hidden>Space plays and pauses; the arrow keys step; Home and End go to either end.
   Point at a cell, at the loss or at a bar to read it.</p>
 </div>
 """
@@ -130,27 +133,33 @@ def film_player(
     live: bool = False,
     on_step: Callable[[], None] | None = None,
     on_focus: Callable[[], None] | None = None,
+    on_end: Callable[[], None] | None = None,
 ) -> int | None:
     """Show the film, and return the step that was chosen for every page in this rerun, if any.
 
     In `on_step` this step is `st.session_state[key]["step"]`, one of `reel.kept`; without it nothing can be chosen. In
     `on_focus` the number of the head that was clicked is `st.session_state[key]["focus"]`. With `live` there are no
     controls: the newest of everything is shown, as soon as it comes. `alt` says in words what is to be seen; `height`
-    is that of the stage, in pixels, where the width allows it.
+    is that of the stage, in pixels, where the width allows it. With `on_end` it is a replay: it plays once, without
+    controls, is marked as one, and calls this at its end, at a key or at a click; at once where less motion is wanted.
     """
     mount = renderer("film", html=HTML, isolate_styles=True)
-    data = pack_reel(reel, alt=alt, height=height, live=live, uses=on_step is not None)
+    replay = on_end is not None
+    data = pack_reel(reel, alt=alt, height=height, live=live, uses=on_step is not None, replay=replay)
     result = mount(
         key=key,
         data=data,
         on_step_change=on_step or nothing,
         on_focus_change=on_focus or nothing,
+        on_end_change=on_end or nothing,
     )
     step: int | None = result.step
     return step
 
 
-def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, uses: bool = False) -> bytes:
+def pack_reel(
+    reel: Reel, *, alt: str, height: int = 430, live: bool = False, uses: bool = False, replay: bool = False
+) -> bytes:
     """The message for the browser. The header says where each array begins in the body, in bytes."""
     _check(reel, alt, height)
     body, labels = Body(), Distinct()
@@ -161,6 +170,8 @@ def pack_reel(reel: Reel, *, alt: str, height: int = 430, live: bool = False, us
         "alt": alt,
         "height": height,
         "live": live,
+        "replay": replay,
+        "length": LENGTH,
         "uses": uses and bool(len(reel.kept)),
         "note": _note(reel, pictures),
         "looks": {name: _look(dark, body) for name, dark in (("light", False), ("dark", True))},

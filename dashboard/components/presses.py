@@ -33,6 +33,7 @@ def counted_button(
     help_: str = "",
     disabled: bool = False,
     primary: bool = False,
+    first: bool = False,
     most: int | None = None,
     width: Literal["stretch", "content"] = "stretch",
 ) -> None:
@@ -40,6 +41,7 @@ def counted_button(
 
     Or the `keys`, by the names that browsers give them, in place of that letter, which is then only shown: "→" for
     "ArrowRight".
+    Where two buttons bear one key, that which is `first` hears it, whichever came before.
     `icon` is the name of a Material symbol. A button that is `disabled` may still tell of presses from before it was.
     At most so many presses count until this page has been drawn anew; those that come after them are lost.
     """
@@ -61,6 +63,7 @@ def counted_button(
         "help": help_,
         "disabled": disabled,
         "primary": primary,
+        "first": first,
         "most": most,
         "answered": st.session_state.get(f"{key}-seen") or (st.session_state.get(key) or {}).get("presses"),
     }

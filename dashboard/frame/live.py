@@ -1,4 +1,7 @@
-"""Training as it happens: the panel that is drawn anew as the files of a run change, four times a second at most."""
+"""Training as it happens, at the lower edge of the window, drawn anew as the files of a run change.
+
+While it goes on its pictures stand over one line. A short one is then replayed once. At last the line stands alone.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dashboard.components.film import LENGTH
 from dashboard.components.payload import pack
 from dashboard.components.presses import counted_button
 from dashboard.components.registration import renderer
@@ -25,7 +29,7 @@ from dashboard.parts.widgets import barred
 from dashboard.server import background
 from dashboard.server.deadlines import deadlines
 from dashboard.view import clicks, permission, session, training
-from dashboard.view.pages import PAGES
+from dashboard.view.pages import PAGES, Page
 from transformer.analysis.accuracy.ceilings import ceiling
 from transformer.config import RunConfig
 from transformer.training.queue import warm_ups
@@ -39,31 +43,54 @@ OBEDIENCE = 0.3
 """Seconds for which a click waits to be obeyed, so that it is answered by what it did."""
 WORDS, PACE = 450, 200
 """Pixels of the headline and of the pace; what has no room beside them goes to a second line."""
+RACES = "runs"
+"""The address of the page that shows several trainings at once."""
+FILM = LENGTH / 1000
+"""Seconds of a replay; a training that took longer was followed while it went on."""
 AFTERWARDS = 3.0
 """Seconds after its end for which a run's film is waited for, unless its process still holds it."""
 
 
-def panel() -> None:
-    """Show the training that this session started or chose to watch, until it is put away; one line for another's."""
-    run = training.watched()
+def panel(page: Page) -> None:
+    """Show the training that this session started or chose to watch, until it is put away; one line for another's.
+
+    Its place is there before it: what comes and goes in it puts nothing else of the page into another place. On the
+    page of races it is a line without pictures, and nothing once it is over.
+    """
+    place, run = st.container(key="training-dock"), training.watched()
     if run is None:
         return
-    if run.name not in (session.started(), st.session_state.get("watching")):
-        if run.state.live:
-            redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
-        return
-    with st.container(border=True, key="training"):
-        _bring(f"{run.name} {st.session_state.get('watched_since')}", growing=run.state.live)
-        redraw_on_news(partial(_watch, run.name), every=partial(_interval, run), news=_News(run))
+    with place:
+        if run.name not in (session.started(), st.session_state.get("watching")):
+            if run.state.live:
+                redraw_on_news(partial(_of_another, run.name), every=SELDOM, news=Training(run))
+        elif not _is_taken_over(run) or _is_spoken_of(run, page):
+            with st.container(key="training"):
+                _uncover(f"{run.name} {st.session_state.get('watched_since')}")
+                redraw_on_news(partial(_watch, run.name, page), every=partial(_interval, run), news=_News(run))
 
 
-def _bring(what: str, *, growing: bool) -> None:
-    """Scroll to the panel, once for each name of `what` is in it, wherever the reader was when a key or click began it.
+def _is_taken_over(run: Run) -> bool:
+    """Is it over, and has this session seen that?"""
+    return not run.state.live and st.session_state.get("taken_over") == run.name
 
-    That is below a lecture's words, and for as long as the panel is `growing`, or until the reader scrolls.
-    """
+
+def _is_spoken_of(run: Run, page: Page) -> bool:
+    """Does a training that is over concern this page: was it watched here, did it end here, or is its model shown?"""
+    shown = bool(page.follows) and not page.imported and session.chosen().name == run.name
+    ended_here = st.session_state.get("ended_on") == page.title
+    return page.address != RACES and (shown or ended_here or _is_watched_on(page))
+
+
+def _is_watched_on(page: Page) -> bool:
+    """Was the training begun on this page, and has it its pictures there?"""
+    return page.address != RACES and st.session_state.get("watched_on") == page.title
+
+
+def _uncover(what: str) -> None:
+    """Close the sidebar where it lies over the page, once for each name of what has come there."""
     mount = renderer("arrival", html='<div class="al-arrival" aria-hidden="true"></div>', isolate_styles=False)
-    mount(key="arrival-training", data=pack({"what": what, "key": "training", "growing": growing}, b""))
+    mount(key="arrival-training", data=pack({"what": what}, b""))
 
 
 @dataclass(frozen=True)
@@ -92,9 +119,10 @@ def _of_another(name: str) -> None:
 @clicks.once
 def _watch_another(name: str) -> None:
     st.session_state.watching = name
+    st.session_state.watched_on = st.session_state.page
 
 
-def _watch(name: str) -> None:
+def _watch(name: str, page: Page) -> None:
     began = time.perf_counter()
     run = menu.run_called(name)
     own = session.started() == name
@@ -103,30 +131,64 @@ def _watch(name: str) -> None:
     if own:
         deadlines.set(run, st.session_state.get("watched_since", time.monotonic()), longest)
     cut = own and deadlines.seconds_of_cut(run)
+    lost = bool(cut) or not _has_result(run, state)
     if not state.live and st.session_state.get("taken_over") != name:
         # Its last step is on disk: choose it, and give the sidebar its Train button back.
         if own and _has_result(run, state) and not cut:
-            session.look_at_step(name)
-        st.session_state.ended_on = st.session_state.page
+            session.look_at_last_step(name)
+        if own and (lost if longest is not None and lost else _was_quick(run, metrics)):
+            st.session_state.replay = name
+        st.session_state.ended_on = page.title
         st.session_state.taken_over = name  # last: the next run does all of it again where this one is broken off
         clicks.again()
     if not state.live and st.session_state.get("awaited") == name and not _film_is_coming(run):
         st.session_state.awaited = None
         clicks.again()  # it is there: nothing is left to wait for
-    folded = not state.live and st.session_state.get("ended_on") != st.session_state.page
-    _head(run, state, metrics, own, folded)
-    if folded:
-        return  # on the page where it ended it is a picture; on every other it would stand above the page's own
-    lost = not state.live and not _has_result(run, state)
-    if longest is not None and (cut or lost) and live_pictures.stored(session.chosen()):
-        return
-    if not state.live and not metrics:
-        return  # it never began: there is nothing to draw, and nothing to wait for
-    if state.live:
-        share, words = progress(run.config, state.step, metrics)
-        st.progress(share, text=words)
-    live_pictures.training(run, metrics, live=state.live)
-    live_pictures.panel(run, state, metrics, began)
+    shown = _is_watched_on(page)
+    if not shown and st.session_state.get("replay") == name:
+        st.session_state.pop("replay")  # the reader has gone on
+    filmed = None if state.live else _filmed(run, page, lost=lost, lectured=longest is not None)
+    _line(run, state, metrics, own, page, again=filmed is not None)
+    if state.live and shown:
+        with st.container(key="training-pictures"):
+            live_pictures.training(run, metrics)
+            share, words = progress(run.config, state.step, metrics)
+            st.progress(share, text=words)
+            live_pictures.panel(run, state, metrics, began)
+    elif filmed is not None and shown and st.session_state.get("replay") == name:
+        with st.container(key="training-pictures-replay"):
+            if filmed.name != name:
+                st.markdown(f"In its place, the film of **{plain(filmed.name)}**, which was trained before:")
+            live_pictures.replay(filmed, _end_replay)
+
+
+def _was_quick(run: Run, metrics: list[dict[str, Any]]) -> bool:
+    """Did a training come to its end before an eye could follow it? Then it is shown once more, as slow as a film."""
+    at_full_speed = run.control.pace is None and run.control.pause_at is None
+    return run.state.status == "finished" and at_full_speed and bool(metrics) and metrics[-1]["seconds"] < FILM
+
+
+def _filmed(run: Run, page: Page, *, lost: bool, lectured: bool) -> Run | None:
+    """The run whose film can be shown after a training: its own. None without one, where it stands, and beside races.
+
+    Of one that came to nothing in a lecture, that of the model which the pages show.
+    """
+    if page.address in ("film", RACES) or (lost and not lectured):
+        return None
+    shown = session.chosen().run if lost else run
+    return shown if shown is not None and (shown.folder / "film.npz").exists() else None
+
+
+@clicks.once
+def _play_again(name: str) -> None:
+    """Show the film on this page, over its lower part, until a key or a click."""
+    st.session_state.replay, st.session_state.watched_on = name, st.session_state.page
+
+
+def _end_replay() -> None:
+    """Let the line alone stand."""
+    clicks.touch()
+    st.session_state.pop("replay", None)
 
 
 def _longest() -> int | None:
@@ -154,26 +216,26 @@ def _film_is_coming(run: Run) -> bool:
     return coming
 
 
-def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, folded: bool) -> None:
+def _line(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, page: Page, *, again: bool) -> None:
     """What is going on, and the buttons that change it; whose training it is not only looks.
 
-    Of a training that is over and `folded` the way to its film stands here, in place of the film.
+    Of a training that is over: how it ended, and the ways to its film, if there is one.
     """
     why = permission.to_resume(run)
     options = barred(why)
     if not state.live:
-        words, resume, close = st.columns([9, 2.2, 0.8], vertical_alignment="center")
-        words.markdown(_headline(run, state, metrics, own))
-        film = PAGES["film"]
-        elsewhere = session.chosen().name == run.name and st.session_state.page != film.title
-        if folded and elsewhere and _has_result(run, state):
-            resume.page_link(film.script, label="Film", icon=":material/movie:")
-        elif run.resumable:
-            resume.button(
-                "Resume", icon=":material/resume:", on_click=training.resume, args=(run,), key="resume", **options
-            )
-        if close.button("", icon=":material/close:", help="Close this panel", type="tertiary", key="put-away"):
-            _put_away()
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="training-end"):
+            st.markdown(_headline(run, state, metrics, own), width="content")
+            if own and session.chosen().name == run.name and _has_result(run, state):
+                st.container(width="content", key="training-taken").caption("The pages now show it.")
+            if again:
+                st.button("Again", type="tertiary", on_click=_play_again, args=(run.name,), key="training-again")
+            if session.chosen().name == run.name and _has_result(run, state) and page.address != "film":
+                st.page_link(PAGES["film"].script, label="Film", width="content")
+            if run.resumable:
+                st.button("Resume", type="tertiary", on_click=training.resume, args=(run,), key="resume", **options)
+            if st.button("", icon=":material/close:", help="Close this line", type="tertiary", key="put-away"):
+                _put_away()
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.container(width=WORDS).markdown(_headline(run, state, metrics, own))
@@ -195,6 +257,7 @@ def _head(run: Run, state: State, metrics: list[dict[str, Any]], own: bool, fold
                 icon="skip_next",
                 letter="N",
                 help_="Take one step and pause",
+                first=True,
                 width="content",
             )
         st.button("Stop", icon=":material/stop:", on_click=training.stop, args=(run,), key="stop", **options)
@@ -272,9 +335,7 @@ def _headline(run: Run, state: State, metrics: list[dict[str, Any]], own: bool) 
     mark = ":green[:material/check_circle:]" if state.status == "finished" else ":orange[:material/info:]"
     if read and run.evaluation:
         reason = f"{reason}, {whole(run.evaluation)}"
-    shown = own and _has_result(run, state) and not cut and session.chosen().name == run.name
-    taken = " The pages now show it." if shown else ""
-    return f"{mark} **{name}**: {reason}.{taken}"
+    return f"{mark} **{name}:** {reason}."
 
 
 def _what_it_waits_for(run: Run) -> str:
@@ -295,7 +356,6 @@ def _in_seconds(seconds: float) -> str:
 
 def _put_away() -> None:
     """Forget the run; the whole page is drawn again, for the panel is not only this fragment."""
-    st.session_state.pop("watched", None)
-    st.session_state.pop("watching", None)
-    st.session_state.pop("found", None)
+    for key in ("watched", "watching", "found", "replay"):
+        st.session_state.pop(key, None)
     clicks.again()

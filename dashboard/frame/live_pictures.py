@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ from dashboard.figures import loss
 from dashboard.models.model import Model, maker_of
 from dashboard.parts.film import moment_sentence, of_film, of_training
 from dashboard.parts.learning import loss_sentence
-from dashboard.parts.prose import plain
-from dashboard.view import clicks, session
 from transformer.analysis.film.film import Film
 from transformer.analysis.findings import Attention
 from transformer.config import PROBE_SEQUENCES
@@ -83,38 +81,22 @@ MOST_CELLS = 300_000
 HEIGHT = 300
 
 
-def training(run: Run, metrics: Sequence[Mapping[str, Any]], *, live: bool) -> None:
-    """What there is of a training now; when it has ended, its film."""
-    config = run.config
-    sentence = f"{loss_sentence(config, metrics)} {accuracy_sentence(run, metrics)}"
-    film = None if live else kept_film(run)
-    if film is not None:
-        sentence = f"{moment_sentence(film, config)} {sentence}"
-        reel = of_film(film, config, metrics, list(run.snapshots()))
-    else:
-        step, attentions = newest(run)
-        reel = of_training(config, metrics, attentions, step)
-    key, live = f"stage-{run.name}", film is None
-    step = film_player(reel, key=key, alt=sentence, height=HEIGHT, live=live, on_step=_use_step(run))
+def training(run: Run, metrics: Sequence[Mapping[str, Any]]) -> None:
+    """What there is of a training now."""
+    sentence = f"{loss_sentence(run.config, metrics)} {accuracy_sentence(run, metrics)}"
+    step, attentions = newest(run)
+    reel = of_training(run.config, metrics, attentions, step)
+    film_player(reel, key=f"stage-{run.name}", alt=sentence, height=HEIGHT, live=True)
     st.caption(sentence)
-    if step is not None:
-        clicks.again()  # every page is at another step now
 
 
-def stored(model: Model) -> bool:
-    """Play the film of a model that was trained before, in place of a training that came to nothing.
-
-    Returns whether there is one.
-    """
-    film = None if model.run is None else kept_film(model.run)
-    if model.run is None or film is None:
-        return False
-    sentence = moment_sentence(film, model.config)
-    reel = of_film(film, model.config, model.run.metrics(), [])
-    st.markdown(f"In its place, the film of **{plain(model.run.name)}**, which was trained before:")
-    film_player(reel, key=f"stored-{model.run.name}", alt=sentence, height=HEIGHT)
-    st.caption(sentence)
-    return True
+def replay(run: Run, on_end: Callable[[], None]) -> None:
+    """The film of a training once more, by itself and once; `on_end` is called at its end, or at a key or a click."""
+    film = kept_film(run)
+    if film is None:
+        return
+    reel = of_film(film, run.config, run.metrics(), [])
+    film_player(reel, key=f"stage-{run.name}", alt=moment_sentence(film, run.config), height=HEIGHT, on_end=on_end)
 
 
 def kept_film(run: Run) -> Film | None:
@@ -157,14 +139,3 @@ def accuracy_sentence(run: Run, metrics: Sequence[Mapping[str, Any]]) -> str:
         f"At step {last['step']} the {task.part} is right in {sum(shares) / len(shares):.3f} of the cases, on "
         f"{last.get('probed', PROBE_SEQUENCES)} fresh sequences. Chance is {task.chance:.2f}."
     )
-
-
-def _use_step(run: Run) -> Any:
-    """Put every page at the step that was chosen in the film."""
-
-    def used() -> None:
-        step = st.session_state[f"stage-{run.name}"]["step"]
-        if step is not None:
-            session.look_at_step(run.name, int(step))
-
-    return used

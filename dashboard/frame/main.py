@@ -84,7 +84,7 @@ with told():
     training.offer()
     sidebar.sidebar(shown)
     if shown.address != "runs":  # that page shows several trainings at once
-        live.panel()
+        live.panel(shown)
     tabs.strip(shown)
     glossary.draw()
     prediction.draw(shown)

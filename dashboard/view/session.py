@@ -278,12 +278,12 @@ def open_run(name: str, **chosen_in_it: object) -> None:
     update(**{**OF_MODEL, "run": name, **chosen_in_it})
 
 
-def look_at_step(name: str, step: int | None = None) -> None:
-    """Look at a step of a run, None for its last; what was chosen inside it stays, if it is the model shown."""
+def look_at_last_step(name: str) -> None:
+    """Look at the last step of a run; what was chosen inside it stays, if it is the model shown."""
     if name == chosen().name:
-        update(step=step)
+        update(step=None)
     else:
-        open_run(name, step=step)
+        open_run(name)
 
 
 # --- the input

@@ -239,7 +239,9 @@ def pace_wishes(pace: str, step: int = 0) -> dict[str, object]:
 def watch(run: Run) -> None:
     """Show this run's training from now on."""
     st.session_state.watched, st.session_state.watched_since = run.name, time.monotonic()
-    st.session_state.pop("taken_over", None)
+    st.session_state.watched_on = st.session_state.page
+    for key in ("taken_over", "replay"):
+        st.session_state.pop(key, None)
     deadlines.begin(run)
 
 

@@ -33,7 +33,7 @@ from transformer.foundation.foreign import shortened
 PODIUM = '<p class="al-podium" style="margin: 0; font-weight: 600" role="status" hidden></p>'
 
 
-AROUND = ("lecture", "prediction", "glossary", "notices", "training", "training-of-another")
+AROUND = ("lecture", "prediction", "glossary", "notices", "training-dock")
 """The keys of what stands around a page, and is no part of it."""
 
 

@@ -151,7 +151,7 @@ def test_the_lecturers_keys_black_the_screen_size_the_letters_train_and_return(p
 NAMED = re.compile(r"\b[Pp]ress(?:es|ing)? (?:the key )?\*{0,2}([A-Z]|[.+←→−])\*{0,2}(?![\w*])")
 """A key that a lecture tells people to press."""
 HAPPENS = {
-    "T": ("[class*='st-key-stage-'] :is(canvas, svg, img)", "[class*='st-key-stage-']"),
+    "T": (".st-key-training p", ".st-key-training"),
     "F": (".st-key-{look}", ".st-key-{look}"),
 }
 """What is to be seen after each of them, as a selector of what has come, and one of the whole."""

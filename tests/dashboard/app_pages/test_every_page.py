@@ -42,6 +42,7 @@ from tests.kit.pages import (
 from transformer import observe
 from transformer.config import ConfigError, ModelConfig, RunConfig, TaskConfig
 from transformer.model import build
+from transformer.training import lock
 from transformer.training.recording import record
 from transformer.training.runs import Run
 
@@ -483,11 +484,16 @@ def test_train_hands_over_what_the_panel_describes(tmp_path: Path, monkeypatch: 
     run.ask(stop=False)
     for _ in record(run):
         pass
+    ended = (run.folder / "state.json").read_text()
+    with lock.hold(run.folder):
+        run.set_state("running", 6)
+        app.run()
+        assert staged(app)["loss"]["count"] == 6
+        assert staged(app)["accuracySteps"] == [1, 5, 6]
+        (run.folder / "state.json").write_text(ended)
     app.run()
     assert not app.exception
     assert any("all 6 steps taken" in element.value for element in app.markdown)
     assert app.selectbox(key="control-run").value == run.name
     assert link(app)["run"] == run.name
-    assert staged(app)["loss"]["count"] == 6
-    assert staged(app)["accuracySteps"] == [1, 5, 6]
     assert trainable(app)

@@ -228,7 +228,7 @@ def test_it_mounts_and_reports_the_step():
     assert not test.exception
     assert test.markdown[0].value == "step None"
     header, _ = unpack(test.get("bidi_component")[0].proto.bytes)
-    assert (header["live"], header["uses"]) == (True, False)
+    assert (header["live"], header["uses"], header["replay"]) == (True, False, False)
     test.session_state["film"] = {"step": 5}
     assert test.run().markdown[0].value == "step 5"
 

@@ -34,7 +34,7 @@ from transformer.text.perplexity import perplexity, said
 from transformer.training.devices.found import Device, Devices
 from transformer.training.exchange import archive
 from transformer.training.library import LibraryError
-from transformer.training.recording import record
+from transformer.training.recording import develop, record
 from transformer.training.runs import Run
 
 SMALL = {"task": "text", "length": "16", "min_count": "2", "layers": "1", "heads": "2", "width": "16"}
@@ -241,6 +241,8 @@ def test_a_training_is_watched_by_what_was_held_out(handed: list[Run]) -> None:
     evaluation = json.loads((run.folder / "evaluation.json").read_text(), parse_constant=pytest.fail)
     assert f"all 40 steps taken, perplexity {evaluation['perplexity']:.1f} over {evaluation['read']:,}" in words(app)
     assert "nan" not in words(app).replace("finance", "")
+    assert develop(run)
+    app.run()
     header, _ = next(m for e in app.get("bidi_component") if "loss" in (m := unpack(e.proto.bytes))[0])
     assert header["loss"]["floor"] is None
     measured = [[line["step"], line["held_out_loss"]] for line in run.metrics() if "held_out_loss" in line]

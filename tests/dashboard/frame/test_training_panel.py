@@ -6,12 +6,15 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 from streamlit.testing.v1 import AppTest
 
+from dashboard.components.payload import unpack
 from dashboard.frame import live
 from dashboard.frame.live_pictures import costs
 from dashboard.frame.training_panel import FOLD, OWN
@@ -19,6 +22,7 @@ from dashboard.lectures.shelf import lectures
 from dashboard.models import menu as model_menu
 from dashboard.parts.prose import JOINER
 from dashboard.view import clicks
+from dashboard.view.pages import PAGES
 from dashboard.view.settings import PACES
 from tests.kit.pages import ROOT, UNFOLDED, array, figures, link, open_page, press, press_counted, shown, staged, trace
 from tests.kit.runs import tiny
@@ -32,7 +36,7 @@ from transformer.training import lock
 from transformer.training.devices.found import Device, Devices
 from transformer.training.queue.pool import Pool
 from transformer.training.quick import answer, small
-from transformer.training.recording import record
+from transformer.training.recording import develop, record
 from transformer.training.runs import Control, Run
 
 TINY = {"layers": "1", "heads": "2", "width": "16", "max_steps": "30", "length": "4"}
@@ -317,7 +321,7 @@ def test_where_no_training_can_begin_the_panel_says_why_and_the_run_keeps_the_re
     (run,) = handed
     run.set_state("failed", 0, why)
     app.run()
-    assert f"**{run.name}**: no training can begin" in said(app)
+    assert f"**{run.name}:** no training can begin" in said(app)
     assert any(button.label == "Resume" for button in app.button)
     monkeypatch.setattr(Pool, "trouble", "")
     app.run()
@@ -341,8 +345,12 @@ def test_rate_and_gradient_are_drawn_from_the_metrics(handed: list[Run]) -> None
     (run,) = handed
     for _ in record(run):
         pass
-    app.run()
-    app.toggle(key="bonnet").set_value(True).run()
+    ended = (run.folder / "state.json").read_text()
+    with lock.hold(run.folder):
+        run.set_state("running", 30)
+        app.run()
+        app.toggle(key="bonnet").set_value(True).run()
+        (run.folder / "state.json").write_text(ended)
     assert not app.exception
     for name in ("learning_rate", "gradient_norm"):
         drawn = trace(app, f"machine-{name}", "measured")
@@ -469,3 +477,149 @@ def test_a_training_that_breaks_off_in_a_lecture_is_replaced_and_one_that_ends_i
     app.run()
     assert "In its place" not in said(app)
     assert link(app)["run"] == handed[-1].name
+
+
+# --- when it is over
+
+
+def train_here(handed: list[Run], **view: str) -> tuple[AppTest, Run]:
+    """Train a small model on the first page, and look at the page at its end."""
+    app = press(open_page("overview", **(TINY | view)), "Train")
+    (run,) = handed
+    assert list(record(run))
+    assert develop(run)
+    app.run()
+    return app, run
+
+
+def film_of(app: AppTest) -> dict[str, Any] | None:
+    """What the panel plays once more; None while there is a line alone."""
+    played = [unpack(each.proto.bytes)[0] for each in app.get("bidi_component") if "-stage-" in each.proto.id]
+    return played[0] if played else None
+
+
+def end_replay(app: AppTest) -> AppTest:
+    """What the browser says at the end of a replay, at a key, or at a click."""
+    (player,) = (each.proto.id for each in app.get("bidi_component") if "-stage-" in each.proto.id)
+    states = app._tree.get_widget_states()
+    told = json.dumps([{"event": "end", "value": True}])
+    states.widgets.add(id=f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{player}__events", json_trigger_value=told)
+    app._run(states)
+    assert not app.exception
+    return app
+
+
+def buttons(app: AppTest) -> list[str]:
+    """What the line of a training can be asked for."""
+    known = ("training-again", "resume", "put-away")
+    return [each.key for each in app.button if each.key in known]
+
+
+def test_a_quick_training_says_its_time_at_once_is_replayed_once_and_leaves_one_line(handed: list[Run]) -> None:
+    app, run = train_here(handed)
+    line = f"**{run.name}:** {run.state.reason}."
+    assert line in said(app)
+    film = Film.load(run.folder / "film.npz")
+    played = film_of(app)
+    assert played is not None
+    assert (played["replay"], played["live"], played["length"]) == (True, False, 8000)
+    assert played["accuracySteps"] == film.steps.tolist()
+    assert played["stops"][0] == 0
+    assert played["stops"][-1] == run.state.step
+    end_replay(app)
+    assert film_of(app) is None
+    assert line in said(app)
+    assert buttons(app) == ["training-again", "put-away"]
+    app.run()
+    assert film_of(app) is None
+    app.button(key="training-again").click().run()
+    assert film_of(app) == played
+    app.switch_page(PAGES["heads"].script).run()
+    assert film_of(app) is None
+    assert line in said(app)
+    app.switch_page(PAGES["overview"].script).run()
+    assert film_of(app) is None, "the reader had gone on"
+
+
+@pytest.mark.parametrize(
+    ("status", "step", "reason"),
+    [
+        ("stopped", 7, "stopped by hand at step 7"),
+        ("failed", 3, "the loss became NaN"),
+        ("failed", 0, "its process ended three times before it began"),
+        ("lost", 9, "its process is gone"),
+    ],
+)
+def test_every_other_end_is_one_line_where_it_was_watched_and_nowhere_else(
+    status: str, step: int, reason: str, handed: list[Run]
+) -> None:
+    app = press(open_page("overview", **TINY), "Train")
+    (run,) = handed
+    run.set_state(status, step, reason)
+    app.run()
+    assert f"**{run.name}:** {reason}." in said(app)
+    assert film_of(app) is None
+    found = buttons(app)
+    assert found[-1] == "put-away"
+    assert "training-again" not in found
+    assert ("resume" in found) == run.resumable
+    app.switch_page(PAGES["heads"].script).run()
+    assert run.name not in said(app)
+    app.switch_page(PAGES["overview"].script).run()
+    app.button(key="put-away").click().run()
+    assert run.name not in said(app)
+
+
+def test_a_training_that_was_followed_is_not_replayed(handed: list[Run]) -> None:
+    """By its pace, or because it took longer than a film; its film is there to be asked for."""
+    app, run = train_here(handed, pace="1000")
+    assert f"**{run.name}:** " in said(app)
+    assert film_of(app) is None
+    assert buttons(app) == ["training-again", "put-away"]
+    run.ask(pace=None)
+    assert live._was_quick(run, [{"seconds": live.FILM - 0.1}])
+    assert not live._was_quick(run, [{"seconds": live.FILM}])
+    assert not live._was_quick(run, [])
+
+
+def test_a_training_under_way_is_its_pictures_where_it_was_begun_and_a_line_on_other_pages(handed: list[Run]) -> None:
+    app = press(open_page("overview", **TINY), "Train")
+    (run,) = handed
+    with lock.hold(run.folder):
+        run.set_state("running", 0)
+        app.run()
+        played = film_of(app)
+        assert played is not None
+        assert (played["live"], played["replay"]) == (True, False)
+        app.switch_page(PAGES["heads"].script).run()
+        assert f"**{run.name}** is training" in said(app)
+        assert film_of(app) is None
+        run.set_state("stopped", 0, "stopped by hand at step 0")
+
+
+def test_a_training_that_is_over_has_no_place_beside_races_nor_where_its_model_is_not_shown(
+    handed: list[Run],
+) -> None:
+    app, run = train_here(handed)
+    assert run.name in said(end_replay(app))
+    for page in ("runs", "lectures", "imported"):
+        app.switch_page(PAGES[page].script).run()
+        assert buttons(app) == []
+    app.switch_page(PAGES["film"].script).run()
+    assert buttons(app) == ["put-away"]  # its film stands there
+
+
+def test_in_a_lecture_the_film_in_place_of_a_training_is_replayed_too(
+    lecture: dict[str, str], handed: list[Run]
+) -> None:
+    app = press(open_page("overview", **lecture), "Train")
+    handed[0].set_state("failed", 3, "the loss became NaN")
+    app.run()
+    played = film_of(app)
+    assert played is not None
+    assert played["replay"]
+    end_replay(app)
+    assert film_of(app) is None
+    assert "In its place" not in said(app)
+    assert "the loss became NaN" in said(app)
+    assert "training-again" in buttons(app)

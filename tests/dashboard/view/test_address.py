@@ -90,7 +90,7 @@ def test_a_trained_model_is_shown_also_where_the_run_that_takes_it_over_is_broke
         def break_off(*_: object) -> None:
             raise StopException
 
-        patched.setattr(session, "look_at_step", break_off)
+        patched.setattr(session, "look_at_last_step", break_off)
         app.run()
         assert app.session_state["settings"].run == OPENED
     app.run()

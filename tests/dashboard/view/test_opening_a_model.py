@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.app_pages.attention.masks.retraining import SEEDS
-from dashboard.frame import live_pictures
-from dashboard.view import session
 from dashboard.view.link import FIELDS, OF_MODEL, View, limits
-from tests.kit.pages import State, open_page
+from tests.kit.pages import open_page
 
 NEXT, SEED = "reverse-aligned", SEEDS[0]
 KEPT: dict[str, Any] = {"input": "3 1 4 1", "mean": True, "live": False, "sequences": 256, "layers": 3}
@@ -70,18 +67,6 @@ def test_what_was_chosen_inside_the_model_before_is_forgotten(
     now: View = app.session_state["settings"]
     assert now.run != run
     assert now == replace(before, **{**OF_MODEL, "run": now.run, **besides})
-
-
-@pytest.mark.parametrize(("shown", "forgotten"), [("reverse-translate", OF_MODEL), (NEXT, {})])
-def test_a_step_of_a_film_opens_its_run_unless_that_is_shown(
-    shown: str, forgotten: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = all_chosen(shown)
-    state = State({"settings": before, f"stage-{NEXT}": {"step": 13}})
-    monkeypatch.setattr(session.st, "session_state", state)
-    monkeypatch.setattr(session, "chosen", lambda: SimpleNamespace(name=shown))
-    live_pictures._use_step(SimpleNamespace(name=NEXT))()
-    assert state.settings == replace(before, **{**forgotten, "run": NEXT, "step": 13})
 
 
 def test_a_training_that_ends_leaves_what_is_chosen_inside_its_model() -> None:

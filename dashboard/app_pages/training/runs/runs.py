@@ -24,6 +24,7 @@ from dashboard.parts.film import COUNTS
 from dashboard.parts.prose import plain, sentence
 from dashboard.parts.widgets import barred, bound_choice
 from dashboard.view import clicks, permission, session, training
+from dashboard.view.pages import PAGES
 from dashboard.view.settings import BY_KEY
 from transformer.analysis.accuracy import ceilings
 from transformer.config import TEXT, ConfigError
@@ -276,7 +277,7 @@ everyone = {entry.name: entry for entry in everybody()}
 shown = compared(everyone)
 names = [entry.name for entry in shown]
 if session.started() and session.started() not in names:
-    live.panel()  # what was begun here, and does not stand in the chart
+    live.panel(PAGES["runs"])  # what was begun here, and does not stand in the chart
 racing = any(entry.state.live for entry in shown)
 waiting.until(
     lambda: is_news(names, racing),

@@ -265,7 +265,7 @@ def _busy(run: Run) -> str:
 
 def _forget(run: Run, name: str | None) -> None:
     """Let nothing in this session go on looking for a folder that has moved."""
-    for key in ("watched", "found", "taken_over", "awaited"):
+    for key in ("watched", "found", "taken_over", "awaited", "replay"):
         if st.session_state.get(key) == run.name:
             if name is None:
                 st.session_state.pop(key)

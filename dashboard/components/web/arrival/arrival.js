@@ -1,11 +1,10 @@
-// Beside what has come to the page because of a key or a click, wherever the reader was then: brings it into sight, once.
+// Beside what has come to the page because of a key or a click: closes the sidebar where it lies over that, once.
 
-import { bring } from '../../attention-lab.shared/kit/bring.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { uncover } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 
-let last = ''; // what came last: it is not brought again on the next page
+let last = ''; // what came last: the sidebar may be opened again beside it
 
 export default mounting('arrival', (root) => new Arrival(root.querySelector('.al-arrival')));
 
@@ -15,13 +14,9 @@ class Arrival {
   }
 
   update(message) {
-    const { what, key, growing } = unpack(message.slice()).header;
-    this.growing = growing;
-    if (what === last) return;
+    const { what } = unpack(message.slice()).header;
+    if (what !== last) uncover();
     last = what;
-    uncover();
-    const find = () => document.querySelector(`.st-key-${CSS.escape(key)}`);
-    bring(find, { growing: () => this.growing && this.host.isConnected });
   }
 
   dispose() {}

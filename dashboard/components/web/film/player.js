@@ -1,18 +1,23 @@
 // The film: a playhead over the steps of a training, a stage that shows what was at it, and the controls under both.
 
+import { project } from '../kit/link.js';
 import { same } from '../kit/payload.js';
 import { measuring, resize } from '../kit/sizes.js';
+import { isConnected } from '../kit/streamlit_private.js';
 import { readTheme } from '../kit/theme.js';
 import { decode, place, stepAt, upTo } from './reel.js';
-import { arrange, describe, draw, drawOver, under, view } from './stage.js';
+import { arrange, arrangeCharts, describe, draw, drawOver, exposeAll, under, view } from './stage.js';
 import { Transport } from './transport.js';
 
-const LENGTH = 8000; // ms of the whole film at normal speed, however many stops it has
-const REST = 1200; // ms at its end before it begins again
+const REST = 1200; // ms at its end before it begins again, or a replay goes
+const AGAIN = 3000; // ms after which the end of a replay is told once more: a request in that moment may have lost it
 const FADE = 140; // ms in which a picture comes out of the one before
 
 export class Player {
-  /** `fire(name, value)` tells whoever mounted it: 'step' to use everywhere, 'focus' for the head that was clicked. */
+  /**
+   * `fire(name, value)` tells whoever mounted it: 'step' to use everywhere, 'focus' for the head that was clicked, 'end'
+   * of a replay.
+   */
   constructor(root, fire = () => {}) {
     this.host = root.querySelector('.film');
     this.stage = root.querySelector('.stage');
@@ -20,12 +25,17 @@ export class Player {
     this.overlay = root.querySelector('.overlay');
     this.line = root.querySelector('.sentence');
     this.note = root.querySelector('.note');
+    this.mark = root.querySelector('.replay');
+    this.overlay.style.position = 'absolute'; // the style sheet may come later than the first picture
+    this.mark.style.margin = this.note.style.margin = 0;
     this.fire = fire;
     this.place = 0; // among the stops; a fraction is on the way to the next
     this.playing = false;
     this.looping = false;
     this.speed = 1;
     this.frames = 0;
+    this.listening = false; // for what ends a replay
+    this.elsewhere = false; // do pictures of the page show its heads?
     this.shownAt = -Infinity;
     this.calm = window.matchMedia('(prefers-reduced-motion: reduce)');
     this.transport = new Transport(root, {
@@ -45,6 +55,7 @@ export class Player {
     this.stage.addEventListener('pointerleave', () => this.point(null));
     this.stage.addEventListener('click', (event) => this.click(this.under(event)));
     this.host.addEventListener('keydown', (event) => this.key(event));
+    this.ending = (event) => event.repeat || this.end(); // whatever else the key or click does
     this.host.__film = this; // for tests: reel, layout, seen, frames
   }
 
@@ -61,6 +72,7 @@ export class Player {
     const first = !this.reel;
     const stood = first ? null : stepAt(this.reel.stops, this.place);
     const atEnd = !first && this.place >= this.last;
+    const replayed = !first && this.reel.replay;
     this.message = message.slice();
     this.reel = decode(this.message);
     this.theme = theme;
@@ -69,7 +81,11 @@ export class Player {
     this.note.textContent = this.reel.note;
     if (this.reel.live || first || atEnd) this.place = Math.max(0, this.last);
     else this.place = this.playing ? place(this.reel.stops, stood) : Math.max(0, upTo(this.reel.stops, stood) - 1);
+    this.mark.hidden = !this.reel.replay;
+    this.line.hidden = this.reel.replay;
     this.arrange();
+    if (this.reel.replay) return replayed || this.replay();
+    this.listen(false);
     if (first && !this.reel.live && this.last > 0 && !this.calm.matches) this.toggle();
     else if (this.reel.live) this.set({ playing: false });
   }
@@ -80,6 +96,48 @@ export class Player {
   }
 
   // --- time
+
+  /** Play once, from the beginning. */
+  replay() {
+    if (this.calm.matches || this.last < 1) return setTimeout(() => this.tellEnd()); // Streamlit hears of nothing while it mounts
+    this.place = 0;
+    this.listen(true);
+    this.set({ playing: true });
+    this.arrange(); // by now it is known who shows the heads
+  }
+
+  /** End a replay, at its last step. */
+  end() {
+    this.listen(false);
+    this.place = Math.max(0, this.last);
+    this.set({ playing: false });
+    this.tellEnd();
+  }
+
+  /** Say that the replay is over, until it is taken away. */
+  tellEnd() {
+    if (!this.host.isConnected || !this.reel.replay || this.listening) return;
+    this.fire('end', true);
+    if (isConnected()) this.telling = setTimeout(() => this.tellEnd(), AGAIN);
+  }
+
+  /** Let any key and any click end the replay that begins; or, where it is over, none, and the page show its own pictures. */
+  listen(on) {
+    if (on === this.listening) return;
+    this.listening = on;
+    for (const type of ['keydown', 'pointerdown'])
+      if (on) window.addEventListener(type, this.ending, true);
+      else window.removeEventListener(type, this.ending, true);
+    this.told = '';
+    if (!on) project(null, this);
+  }
+
+  /** Let the page's pictures of these heads show a moment of the replay, where it is another one. */
+  project(look, fade) {
+    const moment = `${this.seen.picture} ${fade}`;
+    if (moment !== this.told) this.elsewhere = project({ panels: this.reel.panels, look }, this);
+    this.told = moment;
+  }
 
   toggle() {
     if (!this.playing && this.place >= this.last) this.place = 0;
@@ -117,8 +175,10 @@ export class Player {
 
   move(passed, now) {
     if (this.place < this.last) {
-      this.place = Math.min(this.last, this.place + (passed * this.last) / LENGTH);
+      this.place = Math.min(this.last, this.place + (passed * this.last) / this.reel.length);
       this.ended = now;
+    } else if (this.reel.replay) {
+      if (now - this.ended > REST) this.end();
     } else if (!this.looping) {
       this.set({ playing: false });
     } else if (now - this.ended > REST) {
@@ -133,7 +193,8 @@ export class Player {
     const width = this.host.clientWidth;
     if (!this.reel || !width) return; // in a closed tab: the next size calls again
     this.ratio = window.devicePixelRatio || 1;
-    this.layout = arrange(this.reel, width, this.ratio, measuring(this.theme.font));
+    const alone = this.reel.replay && this.elsewhere;
+    this.layout = alone ? arrangeCharts(width) : arrange(this.reel, width, this.ratio, measuring(this.theme.font));
     const [wide, high] = [width, this.layout.height].map((length) => Math.round(length * this.ratio));
     resize([this.base, this.overlay], wide, high, this.ratio);
     this.stage.style.height = `${this.layout.height}px`;
@@ -151,6 +212,8 @@ export class Player {
     this.shown = this.seen.picture;
     const fade = this.calm.matches ? 1 : Math.min(1, (now - this.shownAt) / FADE);
     const look = reel.looks[this.theme.dark ? 'dark' : 'light'];
+    exposeAll(reel, this.seen, this.playing ? fade : 1);
+    if (this.listening) this.project(look, fade);
     draw(this.base.getContext('2d'), reel, this.layout, this.theme, look, this.ratio, this.seen, this.playing ? fade : 1);
     this.paintOver();
     if (this.pointed) this.read();
@@ -159,6 +222,7 @@ export class Player {
       const state = { stop, step: Math.floor(step + 1e-9), playing: this.playing, speed: this.speed, loop: this.looping };
       this.transport.show(state);
     }
+    if (reel.replay) this.mark.textContent = `Replay, step ${Math.floor(step + 1e-9)} of ${reel.stops.at(-1)}. Any key or click ends it.`;
     this.tell(step);
   }
 
@@ -210,7 +274,7 @@ export class Player {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.reel.live || this.last < 1) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || this.reel.live || this.reel.replay || this.last < 1) return;
     const on = event.composedPath()[0];
     if (event.key === ' ') {
       if (on.matches?.('button')) return; // the button's own key
@@ -237,6 +301,8 @@ export class Player {
 
   dispose() {
     this.playing = false;
+    this.listen(false);
+    clearTimeout(this.telling);
     this.sizes.disconnect();
     this.schemes.removeEventListener('change', this.schemeChanged);
     cancelAnimationFrame(this.next);

@@ -14,7 +14,8 @@ export function decode(message) {
       index,
       cells,
       patterns: body.subarray(record.patterns, record.patterns + pictures * cells),
-      values: new Uint8Array(cells),
+      values: new Uint8Array(cells), // at the moment that is shown
+      last: body.subarray(record.patterns + (pictures - 1) * cells, record.patterns + pictures * cells),
       mask: record.mask === undefined ? null : body.subarray(record.mask, record.mask + cells),
       queries: header.labels[record.queries],
       keys: header.labels[record.keys],

@@ -9,6 +9,7 @@ import { measurement, pattern, upTo } from './reel.js';
 const HEADER = 24; // above each of the three parts, for its name
 const GAP = 26; // between the heads and the charts
 const CHART = { width: 300, height: 210 }; // the least that a chart needs
+const STRIP = 150; // the height of one in a strip
 const ABREAST = 16; // panels that flow, in a row at the most
 const NARROWEST = 44; // what each of them takes of the width at least, its gap included
 const STRETCH = 1.2; // how much higher than asked for the stage may be where that makes the heads larger
@@ -44,6 +45,12 @@ export function arrange(reel, width, ratio, measure) {
   for (const heading of best.grid.headings) heading.y += down;
   Object.assign(best.grid, { width: Math.round(width * ratio), height: Math.round(best.height * ratio) });
   return { ...best, width, plots: null };
+}
+
+/** Where the loss and the accuracy stand alone, where others show the heads. */
+export function arrangeCharts(width) {
+  const wide = width >= 2 * CHART.width;
+  return { grid: null, ...charts(0, 0, width, wide ? STRIP : 2 * STRIP, wide), width, plots: null };
 }
 
 /** The two charts in an area, side by side or one below the other, and where the stage then ends. */
@@ -114,13 +121,17 @@ export function view(reel, step) {
   };
 }
 
-/** Paint a view. `fade` from 0 to 1 is how far the newest picture and bars have come out of those before them. */
+/** Put the patterns of a view into the panels; `fade` from 0 to 1 is how far they have come out of those before them. */
+export function exposeAll(reel, seen, fade) {
+  for (const panel of reel.panels) expose(panel, seen.picture, fade);
+}
+
+/** Paint a view whose patterns are in the panels; `fade` is how far the newest bars have come out of those before them. */
 export function draw(context, reel, layout, theme, look, ratio, seen, fade) {
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.setLineDash([]);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   if (layout.grid) {
-    for (const panel of reel.panels) expose(panel, seen.picture, fade);
     const ink = { text: look.text, border: look.grid, font: theme.font };
     paint(context, { ...reel, colours: look.colours, forbidden: look.forbidden, dark: theme.dark }, layout.grid, ink, ratio);
   }

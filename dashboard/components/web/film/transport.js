@@ -41,7 +41,7 @@ export class Transport {
   lay(reel) {
     this.reel = reel;
     const { stops, moment } = reel;
-    this.host.hidden = reel.live || stops.length < 2;
+    this.host.hidden = reel.live || reel.replay || stops.length < 2;
     if (this.host.hidden) return;
     this.scrubber.max = stops.length - 1;
     const width = this.scrubber.clientWidth;

@@ -2,10 +2,10 @@
 
 import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
 import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
-import { announce, chosen, hand, heed, listen } from '../../attention-lab.shared/kit/link.js';
+import { announce, chosen, hand, heed, listen, screen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { isConnected } from '../../attention-lab.shared/kit/streamlit_private.js';
-import { cellAt, decode, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
+import { cellAt, decode, endsAs, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
 import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
 
@@ -19,6 +19,7 @@ class Grid extends Chooser {
     this.chosen = 0;
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
     this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
+    this.leave = screen(this, (film) => this.replay(film));
     this.host.__grid = this; // for tests: panels, boxes, ratio, frames
   }
 
@@ -33,6 +34,7 @@ class Grid extends Chooser {
   update(message, fire) {
     if (!this.news(message, fire)) return this.settle();
     this.data = decode(this.message);
+    this.replayed = null;
     this.host.setAttribute('aria-label', this.data.alt);
     this.host.dataset.panels = this.panels.length;
     this.around.classList.toggle('small', this.data.size < SMALL);
@@ -87,6 +89,19 @@ class Grid extends Chooser {
     if (moved && this.data.link) announce(this.data.link, cell, this);
   }
 
+  /** A moment of a replay in place of the patterns it ends with; with null these again. Returns whether it shows any. */
+  replay(film) {
+    if (!this.data || this.data.byRow || !(film || this.replayed)) return false;
+    if (film?.panels !== this.replayed?.panels) {
+      for (const { panel, own } of this.replayed?.pairs ?? []) panel.values = own;
+      const pair = (panel) => ({ panel, own: panel.values, now: film.panels.find((head) => endsAs(head, panel)) });
+      this.replayed = film && { panels: film.panels, pairs: this.panels.map(pair).filter(({ now }) => now) };
+    }
+    for (const { panel, now } of this.replayed?.pairs ?? []) panel.values = now.values;
+    if (this.layout) this.paint(this.base.getContext('2d'));
+    return Boolean(this.replayed?.pairs.length);
+  }
+
   /** Another component of this link has its pointer on `cell`. */
   follow(cell) {
     this.cell = cell;
@@ -110,5 +125,6 @@ class Grid extends Chooser {
     super.dispose();
     this.silence();
     this.ignore();
+    this.leave();
   }
 }

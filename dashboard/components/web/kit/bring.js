@@ -10,10 +10,10 @@ let present = null; // the one that is brought: a later one takes its place
 let watching = false;
 
 /**
- * Scroll as little as shows what `find` gives, once it is drawn, for as long as the page may still grow, or it is `growing`
- * itself; not after the reader has scrolled. Where it is higher than the room for it, its upper part is shown.
+ * Scroll as little as shows what `find` gives, once it is drawn, for as long as the page may still grow; not after the
+ * reader has scrolled. Where it is higher than the room for it, its upper part is shown.
  */
-export function bring(find, { growing = () => false } = {}) {
+export function bring(find) {
   const wish = (present = {});
   let waits = performance.now() + WAITS;
   let settled = performance.now();
@@ -27,8 +27,7 @@ export function bring(find, { growing = () => false } = {}) {
       return;
     }
     show(place);
-    if (growing()) waits = performance.now() + WAITS;
-    if (growing() || !isSettled()) settled = performance.now();
+    if (!isSettled()) settled = performance.now();
     if (performance.now() - settled < SETTLES && performance.now() < waits) setTimeout(look, 200); // what stands above it may still grow
   };
   setTimeout(look, 300); // the page before may still stand

@@ -1,9 +1,10 @@
-// What the components of a page share inside the browser: the hovered cell, which head is chosen, and its pattern. One
-// event, no round trip to Python.
+// What the components of a page share inside the browser: the hovered cell, which head is chosen, its pattern, and a replay.
+// One event, no round trip to Python.
 
 const HOVER = 'attention-lab:hover';
 const CHOICE = 'attention-lab:choice';
 const PATTERN = 'attention-lab:pattern';
+const REPLAY = 'attention-lab:replay';
 const choices = new Map(); // group -> the number of its chosen head
 
 function say(type, group, what, source) {
@@ -45,3 +46,19 @@ export const hand = (group, data, number, source) => say(PATTERN, group, { data,
 
 /** Call `handler({ data, number }, group)` when somebody other than `self` hands a pattern over; returns what stops it. */
 export const take = (self, handler) => hear(PATTERN, self, handler);
+
+/**
+ * Show a moment of a replay in the pictures of the page: `film` is { panels, look }, its heads with the `values` of that
+ * moment (see film/reel.js) and their colours; null when it is over. Returns whether a picture shows it.
+ */
+export function project(film, source) {
+  const what = { film, shown: false };
+  say(REPLAY, null, what, source);
+  return what.shown;
+}
+
+/** Call `handler(film or null)`, which returns whether it shows it, when somebody replays; returns what stops it. */
+export const screen = (self, handler) =>
+  hear(REPLAY, self, (what) => {
+    what.shown = handler(what.film) || what.shown;
+  });

@@ -47,6 +47,21 @@ export function levels({ values, mask, columns }, byRow = false) {
   return result;
 }
 
+/**
+ * Does a head of a film (see film/reel.js) end as a panel shows it: the same tokens, the same cells forbidden, and the same
+ * numbers, as near as a rounded level tells?
+ */
+export function endsAs({ name, rows, columns, queries, keys, mask, last }, panel) {
+  if (name !== panel.name || rows !== panel.rows || columns !== panel.columns) return false;
+  if (!equal(queries, panel.queries) || !equal(keys, panel.keys)) return false;
+  const own = levels(panel);
+  return levels({ values: last, mask, columns }).every(
+    (level, i) => (level === FORBIDDEN) === (own[i] === FORBIDDEN) && Math.abs(level - own[i]) <= 1
+  );
+}
+
+export const equal = (one, other) => one.length === other.length && one.every((each, i) => each === other[i]);
+
 // A panel has `rows` × `columns` cells, each a block of `factor` × `factor` of a pattern of `whole` [rows, columns], from
 // `first` [row, column] on.
 

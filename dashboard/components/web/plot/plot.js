@@ -1,6 +1,6 @@
 // Hosts Plotly.react: a figure is updated in place, so its node and zoom survive new data.
 
-import { announce, listen, take } from '../../attention-lab.shared/kit/link.js';
+import { announce, listen, screen, take } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
 import { cellAt } from '../../attention-lab.shared/matrix/data.js';
@@ -32,6 +32,7 @@ class Plot {
     this.sizes = new ResizeObserver(() => this.resize());
     this.sizes.observe(this.stage);
     this.silence = listen(this, (cell, group) => group === this.link && this.follow(cell));
+    this.leaveReplay = screen(this, (film) => this.preview?.replay(film) ?? false);
     this.refuse = take(this, (pattern, group) => group === this.link && this.preview?.show(pattern));
     host.addEventListener('keydown', (event) => {
       if (!this.attached) return;
@@ -262,6 +263,7 @@ class Plot {
     this.sizes.disconnect();
     this.silence();
     this.refuse();
+    this.leaveReplay();
     this.preview?.end();
     cancelAnimationFrame(this.frame);
     if (!this.drawing) this.leave();

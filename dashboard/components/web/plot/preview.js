@@ -2,7 +2,7 @@
 // All else is still of the head before, and waits behind a veil.
 
 import { isConnected, isRerunning } from '../kit/streamlit_private.js';
-import { FORBIDDEN, MISSING, levels } from '../matrix/data.js';
+import { FORBIDDEN, MISSING, equal, levels } from '../matrix/data.js';
 import { palette, thumbnail } from '../matrix/paint.js';
 import { matrices } from './crosshair.js';
 import { placeFor } from './places.js';
@@ -75,6 +75,32 @@ export class Preview {
     return fits ? cellsOf(stage, pattern.number) : null;
   }
 
+  /** A moment of a replay in place of the head's cells; with null these again. Returns whether it shows one. */
+  replay(film) {
+    const found = film && this.awaited === null && this.plot.shown ? this.screen(film) : null;
+    if (found?.image !== this.replayed?.image) {
+      if (this.replayed) readdress(this.replayed.image, this.replayed.address);
+      this.replayed = found && { ...found, address: addressOf(found.image) };
+    }
+    if (found) readdress(found.image, picture(film.look, found.head));
+    return Boolean(found);
+  }
+
+  /** The picture of the cells, if it shows what a head of the film ends with; and that head. */
+  screen({ panels }) {
+    const { stage, shown } = this.plot;
+    const { head: { number }, tokens } = shown.figure.layout.meta;
+    if (this.fit?.panels !== panels || this.fit.figure !== shown.figure || !this.fit.image?.isConnected) {
+      const head = panels[number];
+      const pattern = matrices(stage).find(({ trace }) => trace.meta?.view === 'pattern');
+      const fits =
+        pattern && head && !pattern.trace.meta.numbers && equal(head.queries, tokens.y) &&
+        equal(head.keys, tokens.x) && alike({ ...head, values: head.last }, pattern);
+      this.fit = { panels, figure: shown.figure, head, image: fits ? cellsOf(stage, pattern.number) : null };
+    }
+    return this.fit.image ? this.fit : null;
+  }
+
   /** Hold older figures back until that of head `number` is drawn. */
   wait(number) {
     this.awaited = number;
@@ -118,8 +144,6 @@ function picture(data, panel) {
   canvas.getContext('2d').putImageData(cells, 0, 0);
   return canvas.toDataURL();
 }
-
-const equal = (one, other) => one.length === other.length && one.every((each, i) => each === other[i]);
 
 /** Does a panel hold the numbers of a matrix, as exactly as colours tell, and forbid the same cells? */
 function alike({ values, mask, rows, columns }, { z, rows: down, columns: across }) {

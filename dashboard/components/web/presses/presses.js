@@ -36,11 +36,11 @@ class Presses {
     host.addEventListener('click', () => this.press());
     // A server that was started anew begins a session with the first it hears: with this, not with the next press.
     this.still = onReconnect(() => this.tell?.('presses', { since: this.since, count: this.count, again: Date.now() }));
-    document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal });
   }
 
   update(message, _, tell) {
-    const { icon, label, letter, keys, help, disabled, primary, most, answered } = unpack(message.slice()).header;
+    const { icon, label, letter, keys, help, disabled, primary, first, most, answered } = unpack(message.slice()).header;
+    if (!this.tell) this.listen(first);
     this.tell = tell;
     // A session that has begun anew has answered none of those that the one before was told.
     this.answered = answered?.since === this.since ? answered.count : this.told;
@@ -55,6 +55,11 @@ class Presses {
     this.host.title = help;
     this.host.setAttribute('aria-label', label);
     this.host.setAttribute('aria-keyshortcuts', keys.join(' '));
+  }
+
+  /** Hear of keys; `first`, before the page's other buttons that bear the same one. */
+  listen(first) {
+    document.addEventListener('keydown', (event) => this.key(event), { signal: this.over.signal, capture: first });
   }
 
   key(event) {
