@@ -162,7 +162,7 @@ class World:
         return seen
 
     def _recurrent(self, batch: Batch, seen: Pass, without: tuple[Head, ...]) -> Pass:
-        """The same of a GRU: two stacks of cells (Cho et al., 2014), and what attention finds (Bahdanau et al., 2015)."""
+        """The same of a recurrent network: cells of Cho et al. (2014), and the attention of Bahdanau et al. (2015)."""
         w, sizes, embedded = self.weights, self.sizes, self.weights["embedding.weight"]
         source = batch.source
         assert source is not None

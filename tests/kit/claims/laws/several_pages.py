@@ -302,7 +302,7 @@ def is_beside(world: World, pattern: np.ndarray, **said: str | None) -> bool:
     shares = {
         later: float(
             np.mean([pattern[query, key + later] if 0 <= key + later < n else 0.0 for query, key in enumerate(wanted)])
-        )  # fmt: skip
+        )
         for later in range(1 - n, n)
     }
     far, side = (said["far"], said["side"]) if said["far"] else (said["near"], said["beside"])
@@ -490,7 +490,8 @@ MOMENT, FOUND = "parts/film.moment_sentence", "the token to say next"
 
 @law(
     MOMENT,
-    r"This model has no heads: (?P<known>\d+) of (?P<places>\d+) places are right nine times in ten at step (?P<step>\d+)\.",
+    r"This model has no heads: (?P<known>\d+) of (?P<places>\d+) places are right nine times in ten at step "
+    r"(?P<step>\d+)\.",
 )
 def has_no_heads(world: World, known: str, places: str, step: str) -> None:
     assert not world.heads
