@@ -21,8 +21,8 @@ for name, each in found.files.items():
         words.caption(f"{steps}, about {each.minutes} minutes")
         start.button(
             "Start",
-            on_click=lecture.go,
-            args=(each, 1),
+            on_click=lecture.begin,
+            args=(each,),
             key=f"start-{name}",
             icon=":material/play_arrow:",
             type="primary",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -86,6 +87,18 @@ def place() -> str:
     """The step that the view names, and how many moves led to it: another name after each move. Empty outside one."""
     view = session.settings()
     return f"{view.lecture}/{view.lecture_step}/{st.session_state.get('lecture_moves', 0)}" if view.lecture else ""
+
+
+def begin(lecture: Lecture) -> None:
+    """Start a lecture: its questions are asked anew, whatever was predicted in this browser before."""
+    st.session_state.lecture_begun = f"{lecture.name} {time.time_ns()}"
+    go(lecture, 1)
+
+
+def current_start() -> str:
+    """Which start of the lecture the view is in: another name after each. Empty outside one, and after a reload."""
+    view, named = session.settings(), str(st.session_state.get("lecture_begun", ""))
+    return named if view.lecture and named.startswith(f"{view.lecture} ") else ""
 
 
 def followed(page: Page) -> Step | None:

@@ -64,7 +64,7 @@ def draw(page: Page) -> None:
     with st.container(key="prediction"):
         st.html(f"<style>{cover(header['id'])}</style>")
         # A lecture's keys tell by its place whether they were pressed at this question (web/podium).
-        told = header | {"of": lecture.place()}
+        told = header | {"of": lecture.place(), "start": lecture.current_start()}
         renderer("prediction", html=HTML, isolate_styles=True)(key="question", data=pack(told, body))
 
 

@@ -118,7 +118,6 @@ export class Cells {
     this.cursor.setAttribute('y', String(LABEL + this.at.row * this.side - 0.5));
   }
 
-  /** How much of all attention lies on what was painted, beside what a head that looks evenly would have there. */
   reveal(cells = []) {
     this.over = true;
     this.painted = new Set(cells);
@@ -143,21 +142,24 @@ export class Cells {
     return `The room: the larger a dot, the more of the ${votes} painted that cell.`;
   }
 
+  /** How much of the attention of the painted rows lies on what was painted, beside that of a head that looks evenly. */
   compare({ cells }) {
     this.reveal(cells);
     let [hit, even] = [0, 0];
+    const rows = new Set();
     this.rows.forEach((_, row) => {
       const seen = this.columns.filter((__, column) => this.allowed(row, column)).length;
       this.columns.forEach((__, column) => {
         const number = this.number({ row, column });
         if (!this.allowed(row, column)) return;
         if (!this.painted.has(number)) return;
+        rows.add(row);
         hit += this.weights[number];
         even += 1 / seen;
       });
     });
-    const looking = this.rows.filter((_, row) => this.columns.some((__, column) => this.allowed(row, column))).length || 1;
-    const [share, evenly] = [hit / looking, even / looking].map((value) => written(value, 2));
-    return `${share} of the head's attention lies on the cells that you painted. A head that looks evenly would have ${evenly} there.`;
+    const [share, evenly] = [hit, even].map((sum) => written(sum / (rows.size || 1), 2));
+    const where = rows.size === 1 ? 'the row' : `the ${rows.size} rows`;
+    return `In ${where} where you painted, ${share} of the head's attention lies on your cells. A head that looks evenly would have ${evenly} there.`;
   }
 }

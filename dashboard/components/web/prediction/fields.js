@@ -4,6 +4,8 @@
 
 import { element } from './element.js';
 
+const NUMBER = /^[-−+]?(\d+([.,]\d*)?|[.,]\d+)$/;
+
 export class Choice {
   constructor({ choices, truth }, changed) {
     this.truth = truth;
@@ -46,13 +48,16 @@ export class Amount {
     this.truth = truth;
     this.digits = digits;
     this.value = null;
-    this.input = element('input', { type: 'number', step: 'any', placeholder: 'a number', 'aria-labelledby': 'question', inputMode: 'decimal' });
+    this.input = element('input', { type: 'text', placeholder: 'a number', 'aria-labelledby': 'question', 'aria-describedby': 'number', inputMode: 'decimal', autocomplete: 'off' });
+    this.hint = element('p', { className: 'hint', id: 'number', role: 'status' });
     this.input.addEventListener('input', () => {
-      const number = this.input.value === '' ? NaN : Number(this.input.value);
-      this.value = Number.isFinite(number) ? { number } : null;
+      // As text: a field for numbers makes 78 of “7 of 8”, and says nothing.
+      const typed = this.input.value.trim();
+      this.value = NUMBER.test(typed) ? { number: Number(typed.replace(',', '.').replace('−', '-')) } : null;
+      this.hint.textContent = typed && !this.value ? 'One number, as 7 or 0.85.' : '';
       changed();
     });
-    this.host = element('div', { className: 'number' }, this.input);
+    this.host = element('div', { className: 'number' }, this.input, this.hint);
   }
 
   reveal(number = this.truth.toFixed(this.digits)) {

@@ -4,6 +4,7 @@ import { Memory } from '../kit/memory.js';
 
 export const predictions = new Memory('attention-lab-predictions');
 export const sent = new Memory('attention-lab-sent');
+export const starts = new Memory('attention-lab-starts'); // at which start of its lecture a question was asked last
 
 /** A question in the room at this page's address. */
 export const here = (question) => `${location.pathname} ${question}`;

@@ -5,7 +5,7 @@ import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
 import { element } from '../../attention-lab.shared/prediction/element.js';
 import { KINDS } from '../../attention-lab.shared/prediction/kinds.js';
-import { here, predictions, sent } from '../../attention-lab.shared/prediction/memory.js';
+import { here, predictions, sent, starts } from '../../attention-lab.shared/prediction/memory.js';
 
 const PREDICTED = 'attention-lab-predicted'; // told to the page of a room (document/live.js)
 const SENT = 'attention-lab-sent'; // its answer: that it is counted, or a sentence why not
@@ -35,6 +35,10 @@ class Prediction {
     this.host.dataset.question = header.id;
     this.asked = { ...header, weights: new Float32Array(body.buffer, body.byteOffset, body.byteLength >> 2) };
     this.ask();
+    if (header.start && starts.of(header.id) !== header.start) {
+      predictions.forget(header.id); // the lecture was started anew, and asks anew
+      starts.keep(header.id, header.start);
+    }
     const before = predictions.of(header.id);
     if (this.withheld) sent.of(here(header.id)) && this.wait();
     else if (before) this.show(before);
@@ -55,7 +59,7 @@ class Prediction {
     const words = this.withheld ? 'Send the prediction' : 'Show the answer';
     this.see = element('button', { type: 'button', className: 'primary', textContent: words, disabled: true });
     this.see.addEventListener('click', () => this.commit(this.field.value));
-    this.field.host.addEventListener('keydown', (event) => event.key === 'Enter' && event.target.type === 'number' && this.see.click());
+    this.field.host.addEventListener('keydown', (event) => event.key === 'Enter' && event.target.inputMode === 'decimal' && this.see.click());
     const pass = element('button', { type: 'button', textContent: 'Show without predicting', hidden: this.withheld });
     pass.addEventListener('click', () => this.commit(SEEN));
     this.verdict = element('p', { className: 'verdict', role: 'status' });
@@ -112,6 +116,7 @@ class Prediction {
       this.host.querySelector('input, textarea, [tabindex]')?.focus();
     });
     this.ways.replaceChildren(again);
+    this.host.getRootNode().activeElement?.blur(); // the arrow keys are the lecture's again
     this.changed();
     this.shown = true;
     this.lift();
