@@ -78,6 +78,7 @@ def body() -> None:
 
 with told():
     reaching.reach(shown)
+    other_models.give_back(shown)
     sharing.way_back()
     lecture.strip(shown)
     training.offer()

@@ -17,6 +17,7 @@ from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
+from dashboard.view.pages import TEXT, Page
 from transformer.config import RunConfig
 from transformer.foundation.program import program
 
@@ -45,17 +46,26 @@ def text_wanted(page: str, model: Model) -> None:
 
 
 def opens_text(page: str, model: Model) -> bool:
-    """Open a model that reads a text, where the reader has chosen none; False where there is none, or one was chosen.
+    """Open a model that reads a text, where none was chosen for this page; False where there is none, or one was.
 
-    The page is then drawn again.
+    The page is then drawn again. The model before comes back with the next page that is about no text: `give_back`.
     """
-    free = not session.settings().run and any(map(_reads, session.choices().values()))
+    free = not session.is_chosen_here() and any(map(_reads, session.choices().values()))
     if free:
         best = _nearest(model, lambda config: config.task.task == "text")
+        st.session_state.lent = session.settings().run, best.name
         session.open_run(best.name)
-        session.notice(f"“{page}” needs a model that reads text. {best.name} is open now.")
+        session.notice(f"“{page}” needs a model that reads text, so {plain(best.name)} is open here.", "model")
         clicks.again()
     return free
+
+
+def give_back(page: Page) -> None:
+    """Open the model again that was open before a page about texts opened its own, unless another was chosen there."""
+    if page.menu != TEXT and "lent" in st.session_state:
+        before, lent = st.session_state.pop("lent")
+        if session.settings().run == lent:
+            session.open_run(before)
 
 
 def _reads(choice: Choice) -> bool:

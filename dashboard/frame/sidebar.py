@@ -95,6 +95,8 @@ def _model_menu(model: Model) -> None:
     )
     choice = menu[model.name]
     st.caption(choice.description())
+    for said in session.notices("model"):
+        st.caption(f":material/info: {said}")
     if choice.state.status not in ("finished",) and choice.state.reason:
         st.caption(f":material/info: {sentence(plain(choice.state.reason))}")
     run = model.run

@@ -63,6 +63,8 @@ def begin(page: str, *, imported: bool = False) -> None:
         now = view.run, view.imported
         state.aside = now, {name: getattr(view, name) for name in OF_MODEL}
         state.settings = view.with_(**(aside if models == now else OF_MODEL))
+    if moved or read:
+        state.is_addressed = read
     state.listed = _listed()  # first: of a run that gets its weights just now the menu may know, and the list not
     state.menu = _menu()
     if opened and not query and page == OVERVIEW.title and model_menu.OPENING in state.menu:
@@ -265,8 +267,14 @@ def chosen() -> Model:
     return Model.of(menu[name], steps[-1] if view.step is None else view.step)
 
 
+def is_chosen_here() -> bool:
+    """Was the model chosen for this page: by the address that led here, or on it? Else it came along from another."""
+    return bool(settings().run) and bool(st.session_state.get("is_addressed"))
+
+
 def open_run(name: str, **chosen_in_it: object) -> None:
     """Look at another model; what was chosen inside the one before means nothing in it, and is forgotten."""
+    st.session_state.is_addressed = True
     update(**{**OF_MODEL, "run": name, **chosen_in_it})
 
 

@@ -393,6 +393,8 @@ def widget(element: Any, full: bool) -> str:
     value = getattr(element, "value", None)
     if hasattr(element, "formatted_values"):
         value = ", ".join(element.formatted_values)
+    elif hasattr(element, "format_func") and isinstance(value, list):
+        value = ", ".join(map(element.format_func, value))
     elif hasattr(element, "format_func") and value is not None:
         value = element.format_func(value)
     line = f"{element.type} “{masked(proto.label)}”"

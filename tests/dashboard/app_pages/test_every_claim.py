@@ -70,6 +70,19 @@ CORNERS = [
 ]
 """Models of which a page says what it says of few: one head that does it all, queries that see one key or none, a mask
 that shows answers, order that nothing tells, and one of everything."""
+RECURRENT = [
+    {"made_for": ("reverse-translate", "gru"), "attention": attention, "lengths": lengths, "state": state} | more
+    for attention, lengths, state, more in (
+        ("none", "fixed", "trained", {}),
+        ("none", "mixed", "half-way", {"n_layers": 2}),
+        ("additive", "fixed", "trained", {}),
+        ("dot", "mixed", "trained", {"n_layers": 2, "affine": False}),
+        ("scaled-dot", "mixed", "half-way", {}),
+        ("uniform", "fixed", "drawn", {}),
+        ("dot", "fixed", "drawn", {"length": 1}),
+    )
+]
+"""Recurrent networks, with each attention and without one."""
 BY_DAY = ROWS[:: len(ROWS) // 2]
 OWN_MODELS = {"lengths", "bottleneck", "corners", "context", "questions", "mistakes", "lectures", "exercises"}
 OTHERS = OWN_MODELS | {"tokens", "writing", "reading", "check", "imported", "stream", "ablation", "populations"}
@@ -102,6 +115,13 @@ VIEWS: dict[str, list[dict[str, str]]] = {
     ],
 }
 """More of a page than its address alone shows, and fewer sequences where they are counted by hand."""
+OF_RECURRENT: dict[str, list[dict[str, str]]] = {
+    "accuracy": [{"sequences": "512", "depth": depth} for depth in ("training", "symbol", "length", "confusion")],
+    "overview": [{"sequences": "512"}],
+    "information": [{}, {"poked": "1", "replacement": "0"}],
+    "machine": [{"tinted": "1"}],
+}
+"""The same of a recurrent network."""
 OTHER_VIEWS: dict[str, list[dict[str, str]]] = {
     "tokens": [
         {},
@@ -169,7 +189,9 @@ def config_of(row: dict[str, Any]) -> RunConfig:
     """The settings of a model of the grid."""
     task, architecture = row["made_for"]
     mixed = row["lengths"] == "mixed" and TASKS[task].may_vary()
-    shape = {"n_layers": 2, "n_heads": 2} | {
+    gru = architecture == "gru"
+    plain = {"n_layers": 1, "n_heads": 1, "d_ff": 0, "positions": "none", "norm": "none"}
+    shape = (plain if gru else {"n_layers": 2, "n_heads": 2}) | {
         name: value for name, value in row.items() if name not in ("made_for", "lengths", "state", "length")
     }
     return RunConfig(
@@ -199,7 +221,7 @@ def made(folder: Path, row: dict[str, Any]) -> World:
 
 def open_views(world: World, page: str, heard: list[Claim]) -> Iterator[tuple[World, list[Claim], AppTest]]:
     """A page in each of its views, and what its claims say there."""
-    for view in VIEWS.get(page, [{}]):
+    for view in VIEWS.get(page, [{}]) if not world.sizes.recurrent else OF_RECURRENT.get(page, [{}]):
         named = {name: value.format(stack=world.stack) for name, value in view.items()}
         heard.clear()
         app = open_page(page, run="mine", step=str(world.step), **named)
@@ -261,10 +283,12 @@ def test_what_pages_say_is_true_of_all_models_and_each_of_its_forms_is_said(
     that are `asked` for."""
     monkeypatch.setattr("dashboard.models.menu.FIRST", "mine")
     false = []
-    for number, row in enumerate(CORNERS + ROWS):
+    for number, row in enumerate(CORNERS + RECURRENT + ROWS):
         root = tmp_path / f"{number}"
         monkeypatch.setattr("dashboard.models.menu.ROOT", root)
         pages = asked or (ABOUT if row in CORNERS else ABOUT[(number + 1) % 2 :: 2])
+        if row in RECURRENT:
+            pages = [page for page in asked or ABOUT if not PAGES[page].transformer]
         every_word = row in CORNERS
         false += [f"{ids(row)}\n  {each}" for each in false_of(made(root, row), heard, pages, every_word=every_word)]
     assert not false, "\n".join(false)

@@ -109,6 +109,8 @@ class World:
 
     @property
     def heads(self) -> list[Head]:
+        if self.sizes.recurrent:
+            return [Head("decoder.0.cross_attention", 0)] if self.sizes.attends else []
         both = self.sizes.architecture == "encoder-decoder"
         sites = [f"encoder.{n}.self_attention" for n in range(self.sizes.n_layers) if both or self.stack == "encoder"]
         if self.stack == "decoder":
@@ -146,6 +148,8 @@ class World:
         """
         seen = Pass()
         self.__dict__.update(_placed=placed, _patch=patch)
+        if self.sizes.recurrent:
+            return self._recurrent(batch, seen, without)
         memory = None
         if batch.source is not None:
             everything = np.ones((batch.source.shape[1],) * 2, dtype=bool)
@@ -156,6 +160,65 @@ class World:
         out = self._stack(self.stack, batch.tokens, mask[:length, :length], (memory, batch.source), seen, without)
         seen.logits = self.unembed(out)
         return seen
+
+    def _recurrent(self, batch: Batch, seen: Pass, without: tuple[Head, ...]) -> Pass:
+        """The same of a recurrent network: cells of Cho et al. (2014), and the attention of Bahdanau et al. (2015)."""
+        w, sizes, embedded = self.weights, self.sizes, self.weights["embedding.weight"]
+        source = batch.source
+        assert source is not None
+        real = source != self.task.padding
+        for stack, tokens in (("encoder", source), ("decoder", batch.tokens)):
+            site = f"{stack}.0.resid_pre"
+            seen.stages[site] = self._put_in(site, embedded[tokens])
+        read = self._cells("encoder", seen.stages["encoder.0.resid_pre"], None)
+        last = [states[np.arange(len(source)), real.sum(axis=1) - 1] for states in read]
+        seen.stages["encoder.states"] = read[-1]
+        features = seen.stages["decoder.0.states"] = self._cells("decoder", seen.stages["decoder.0.resid_pre"], last)[
+            -1
+        ]
+        if sizes.attends:
+            site = "decoder.0.cross_attention"
+            query, key, value = (
+                x @ w[f"core.attention.{name}.weight"].T + w[f"core.attention.{name}.bias"]
+                if f"core.attention.{name}.weight" in w
+                else x
+                for name, x in (("query", features), ("key", read[-1]), ("value", read[-1]))
+            )
+            if sizes.attention == "additive":
+                energy = w["core.attention.energy.weight"][0]
+                scores = np.tanh(query[:, :, None, :] + key[:, None, :, :]) @ energy
+            else:
+                size = {"uniform": 0.0, "dot": 1.0, "scaled-dot": 1 / math.sqrt(sizes.d_model)}[sizes.attention]
+                scores = query @ key.swapaxes(1, 2) * size
+            scores = np.where(real[:, None, :], scores, -np.inf)
+            weighed = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            pattern = weighed / weighed.sum(axis=-1, keepdims=True)
+            seen.patterns[site] = pattern[:, None]
+            seen.masks[site] = np.broadcast_to(real[:, None, None, :], pattern[:, None].shape)
+            z = np.zeros_like(features) if without else pattern @ value
+            seen.z[site] = z[:, None]
+            features = np.concatenate([z, features], axis=-1)
+        seen.logits = features @ w["unembedding.weight"].T + w["unembedding.bias"]
+        return seen
+
+    def _cells(self, stack: str, x: Array, first: list[Array] | None) -> list[Array]:
+        """The states of each layer of a stack, float [row, step, d_model]; they begin at `first`, or at zero."""
+        found: list[Array] = []
+        for layer in range(self.sizes.n_layers):
+            at = f"core.{stack}.layers.{layer}"
+            of_x, of_h = (self.weights[f"{at}.weight_{name}_l0"] for name in ("ih", "hh"))
+            for_x, for_h = (self.weights[f"{at}.bias_{name}_l0"] for name in ("ih", "hh"))
+            state = np.zeros((len(x), self.sizes.d_model)) if first is None else first[layer]
+            states = []
+            for step in range(x.shape[1]):
+                reset, keep, new = np.split(x[:, step] @ of_x.T + for_x, 3, axis=1)
+                own_reset, own_keep, own_new = np.split(state @ of_h.T + for_h, 3, axis=1)
+                reset, keep = 1 / (1 + np.exp(-reset - own_reset)), 1 / (1 + np.exp(-keep - own_keep))
+                state = (1 - keep) * np.tanh(new + reset * own_new) + keep * state
+                states.append(state)
+            x = np.stack(states, axis=1)
+            found.append(x)
+        return found
 
     def unembed(self, stream: Array) -> Array:
         """Logits of a residual stream: the model's own last step."""
@@ -277,8 +340,17 @@ class World:
         asked = count, length, without, other
         if asked not in self._right:
             batch = (self.others if other else self.drawn)(count, length)
-            self._right[asked] = self.through(batch, without).said == batch.targets
+            seen = self.in_its_own_words(batch, without) if self.sizes.recurrent else self.through(batch, without)
+            self._right[asked] = seen.said == batch.targets
         return self._right[asked]
+
+    def in_its_own_words(self, batch: Batch, without: tuple[Head, ...] = ()) -> Pass:
+        """A pass in which what is read is what was said just before: how a recurrent network is measured."""
+        tokens = batch.tokens.copy()
+        for place in range(1, tokens.shape[1]):
+            begun = (each[:, :place] for each in (tokens, batch.targets, batch.is_answer, batch.is_target))
+            tokens[:, place] = self.through(Batch(*begun, batch.source), without).said[:, -1]
+        return self.through(replace(batch, tokens=tokens), without)
 
     @cached_property
     def alone(self) -> tuple[Batch, Pass]:
@@ -336,7 +408,8 @@ class World:
         """Which slots influence each target, bool [target, slot]: hop by hop; a source's slots first."""
         task, layers = self.task, self.sizes.n_layers if layers is None else layers
         n = task.count_targets(length)
-        mask = masks.parse(self.sizes.mask).matrix(n) & (task.limit.matrix(n) if honest else True)
+        name = "causal" if self.sizes.recurrent else self.sizes.mask  # a state holds what came before
+        mask = masks.parse(name).matrix(n) & (task.limit.matrix(n) if honest else True)
         sources = length if task.has_source else 0
         reached = np.zeros((n, sources + n), dtype=bool)
         for target in range(n):

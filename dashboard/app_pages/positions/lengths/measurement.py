@@ -85,7 +85,7 @@ def headline(found: Lengths) -> str:
     """
     trained = found.trained
     near, far = min(found.longest, trained + max(1, trained // 4)), min(found.longest, 2 * trained)
-    begin = f"After {found.config.training.max_steps:,} steps up to length {trained}"
+    begin = f"Trained up to length {trained}"
     if near <= trained:
         return f"{begin}: no longer ones were measured."
     best, share = _leaders(found, near)
@@ -94,12 +94,12 @@ def headline(found: Lengths) -> str:
     said = f"{begin}, {_names(best)} reverse about as much of length {near}, up to {_share(share)}"
     if len(best) == 1:
         own = float(found.exact(best[0])[:, trained - 1].mean())
-        said = f"{begin}, {_names(best)} reverses {own:.2f} of it, {_share(share)} of length {near}"
+        said = f"{begin}, {_names(best)} reverses {own:.2f} of length {trained} and {_share(share)} of length {near}"
     if far == near:
         return f"{said}."
     best, share = _leaders(found, far)
     if not share:
-        return f"{said}; no encoding {far}."
+        return f"{said}; none reverses length {far}."
     return f"{said}; {_names(best)} {'up to ' if len(best) > 1 else ''}{_share(share)} of length {far}."
 
 

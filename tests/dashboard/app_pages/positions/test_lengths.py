@@ -109,15 +109,19 @@ class TestWords:
         [
             (
                 made_up(1, 1, 1, 1, 0.43, 0, 0, 0),
-                "After 2,000 steps up to length 4, rotary reverses 1.00 of it, 0.43 of length 5; no encoding 8.",
+                "Trained up to length 4, rotary reverses 1.00 of length 4 and 0.43 of length 5; "
+                "none reverses length 8.",
             ),
-            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "After 2,000 steps up to length 4, no encoding reverses length 5."),
-            (made_up(1, 1, 1, 1, 1, 1, 1, 0.001), "reverses 1.00 of it, 1.00 of length 5; rotary 0.0010 of length 8."),
+            (made_up(1, 1, 1, 1, 0, 0, 0, 0), "Trained up to length 4, no encoding reverses length 5."),
+            (
+                made_up(1, 1, 1, 1, 1, 1, 1, 0.001),
+                "reverses 1.00 of length 4 and 1.00 of length 5; rotary 0.0010 of length 8.",
+            ),
             (
                 made_up(1, 1, 1, 0.3, 0.2, encoding="none"),
-                "a model without positions reverses 0.30 of it, 0.20 of length 5.",
+                "a model without positions reverses 0.30 of length 4 and 0.20 of length 5.",
             ),
-            (made_up(1, 1), "After 2,000 steps up to length 4: no longer ones were measured."),
+            (made_up(1, 1), "Trained up to length 4: no longer ones were measured."),
         ],
     )
     def test_the_title_says_what_was_measured(self, found: Lengths, words: str, heard: list[Claim]) -> None:
@@ -132,12 +136,12 @@ class TestWords:
              "rotary and ALiBi reverse about as much of length 5, up to 0.43; rotary and ALiBi "
              "up to 0.43 of length 8."),
             ({"rotary": [0.43], "alibi": [0.45]},
-             "ALiBi reverses 1.00 of it, 0.45 of length 5; ALiBi 0.45 of length 8."),
+             "ALiBi reverses 1.00 of length 4 and 0.45 of length 5; ALiBi 0.45 of length 8."),
             ({"rotary": [0.4, 0.5, 0.6], "alibi": [0.45, 0.5, 0.6], "none": [0.1, 0.1, 0.12]},
              "rotary and ALiBi reverse about as much of length 5, up to 0.52; rotary and ALiBi "
              "up to 0.52 of length 8."),
             ({"rotary": [0.4, 0.41, 0.42], "alibi": [0.5, 0.51, 0.52]},
-             "ALiBi reverses 1.00 of it, 0.51 of length 5; ALiBi 0.51 of length 8."),
+             "ALiBi reverses 1.00 of length 4 and 0.51 of length 5; ALiBi 0.51 of length 8."),
             ({"rotary": [0.5], "none": [0.5]},
              "rotary and a model without positions reverse about as much of length 5"),
             ({"rotary": [0.5], "alibi": [0.5], "none": [0.5], "learned": [0.5]},
@@ -238,7 +242,7 @@ class TestPage:
             written = re.search(rf"{said} (\d\.\d+) ± (\d\.\d+)", spoken)
             assert written is not None
             assert [float(number) for number in written.groups()] == pytest.approx([shares.mean(), half], abs=0.0006)
-        assert app.title[0].value.startswith("After 500 steps up to length 8, ")
+        assert app.title[0].value.startswith("Trained up to length 8, ")
         listed = f"{', '.join(falling[:-1])} and {falling[-1]}"
         words = f"Each encoding got 500 steps. At the end the loss was still falling for {listed}: more"
         assert any(caption.value.startswith(words) for caption in app.caption)

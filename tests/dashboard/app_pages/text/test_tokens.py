@@ -259,9 +259,12 @@ def test_the_numbers_on_the_page_are_worked_out_here(shipped: Text, text: str, b
 def test_without_a_model_the_shipped_one_is_opened_and_a_law_is_told_so(shipped: Text) -> None:
     app = open_page("tokens")
     assert link(app) == {"run": "shakespeare"}
-    assert [warning.value for warning in app.warning] == [
-        "“Tokens and windows” needs a model that reads text. shakespeare is open now."
-    ]
+    assert not app.warning
+    said_beside = [caption.value for caption in app.sidebar.caption]
+    assert (
+        ":material/info: “Tokens and windows” needs a model that reads text, so shakespeare is open here."
+        in said_beside
+    )
     app = open_page("tokens", run="reverse")
     assert app.title[0].value.startswith("“Tokens and windows” needs a model that reads text.")
     assert link(press(app, "Look at shakespeare")) == {"run": "shakespeare"}

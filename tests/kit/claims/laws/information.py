@@ -106,9 +106,12 @@ def leak(world: World, bad: Shown, of: Shown, mask: str) -> None:
     assert 0 < bad.value <= (own & ~honest).sum()
 
 
-@law(f"{INFLUENCE}verdict", r"No cell is forbidden: under the mask (?P<mask>[^ ]+) every output may know every token\.")
-def all_allowed(world: World, mask: str) -> None:
-    assert mask == world.sizes.mask
+@law(
+    f"{INFLUENCE}verdict",
+    r"No cell is forbidden:(?: under the mask (?P<mask>[^ ]+))? every output may know every token\.",
+)
+def all_allowed(world: World, mask: str | None) -> None:
+    assert mask == (None if world.sizes.recurrent else world.sizes.mask)
     assert world.reach(len(world.question), honest=True).all()
 
 

@@ -29,6 +29,18 @@ def passes(world: World, source: str | None, tokens: str, blocks: str, each: str
 
 @law(
     "app_pages/whole_model/machine/words.headline",
+    r"A GRU reads (?P<source>\d+) tokens?, and a second one (?:(?P<looks>looks back at its states)|begins at its last "
+    r"state): (?P<total>[\d,]+) parameters\.",
+)
+def a_gru_reads(world: World, source: str, looks: str | None, total: Shown) -> None:
+    assert world.sizes.recurrent
+    assert int(source) == len(world.question)
+    assert (looks is not None) == bool(world.heads)
+    assert total.value == sum(weight.numel() for weight in world.model.parameters())
+
+
+@law(
+    "app_pages/whole_model/machine/words.headline",
     r"(?P<stack>Encoder|Decoder) block (?P<n>\d+) has (?P<own>[\d,]+) of the model’s (?P<total>[\d,]+) parameters\.",
 )
 def block_has(world: World, stack: str, n: str, own: Shown, total: Shown) -> None:
@@ -80,6 +92,7 @@ def weights_of(world: World, title: str, block: str) -> list[np.ndarray]:
         for when in ("before", "after")
     }
     begins |= {f"{world.sizes.kind_of_norm.title}: the memory": "memory_norm."}
+    begins |= {"encoder: ": "core.encoder.", "decoder: ": "core.decoder.", world.sizes.attention: "core.attention."}
     prefix = next((prefix for begin, prefix in begins.items() if title.startswith(begin)), "positions.")
     found = [weights for name, weights in world.weights.items() if name.startswith(prefix)]
     assert found, title
@@ -90,6 +103,12 @@ def boxes_of(world: World, block: str) -> list[str]:
     """What the boxes with weights are called, of the whole model or of one block."""
     names, sizes = {name for name, _ in world.model.named_parameters()}, world.sizes
     norm = sizes.kind_of_norm.title
+    if sizes.recurrent:
+        cells = "GRU" if sizes.n_layers == 1 else f"{sizes.n_layers} layers of GRU"
+        attention = (
+            [f"{sizes.attention} attention"] if any(name.startswith("core.attention.") for name in names) else []
+        )
+        return ["embedding", f"encoder: {cells}", f"decoder: {cells}", *attention, "unembedding"]
     if not block:
         found = [each.replace(".", " block ") for each in sorted({".".join(name.split(".")[:2]) for name in names})]
         found = [each for each in found if each[-1].isdigit()]

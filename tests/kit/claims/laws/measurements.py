@@ -91,13 +91,17 @@ def encodings(said: str) -> set[str]:
 
 
 HEADLINE = "app_pages/positions/lengths/measurement.headline"
-BEGIN = r"After (?P<steps>[\d,]+) steps up to length (?P<trained>\d+)"
-FAR = r"(?:; (?:no encoding (?P<none>\d+)|(?P<other>.+?) (?:up to )?(?P<far_share>[\d.]+) of length (?P<far>\d+)))?"
+BEGIN = r"Trained up to length (?P<trained>\d+)"
+FAR = (
+    r"(?:; (?:none reverses length (?P<none>\d+)|"
+    r"(?P<other>.+?) (?:up to )?(?P<far_share>[\d.]+) of length (?P<far>\d+)))?"
+)
 
 
 @law(
     HEADLINE,
-    rf"{BEGIN}, (?P<name>.+) reverses (?P<own>[\d.]+) of it, (?P<share>[\d.]+) of length (?P<near>\d+){FAR}\.",
+    rf"{BEGIN}, (?P<name>.+) reverses (?P<own>[\d.]+) of length (?P<itself>\d+) and (?P<share>[\d.]+) of length "
+    rf"(?P<near>\d+){FAR}\.",
 )
 @law(
     HEADLINE,
@@ -105,11 +109,11 @@ FAR = r"(?:; (?:no encoding (?P<none>\d+)|(?P<other>.+?) (?:up to )?(?P<far_shar
     rare=True,
 )
 def reverses(
-    world: World | Measured, steps: Shown, trained: str, name: str, share: Shown, near: str, none: str | None,
-    other: str | None, far_share: Shown | None, far: str | None, own: Shown | None = None,
+    world: World | Measured, trained: str, name: str, share: Shown, near: str, none: str | None,
+    other: str | None, far_share: Shown | None, far: str | None, own: Shown | None = None, itself: str | None = None,
 ) -> None:  # fmt: skip
     found = measured(world)
-    assert (steps.value, int(trained)) == (found.steps, found.trained)
+    assert int(trained) == int(itself or trained) == found.trained
     leads(found, name, share, int(near))
     assert (own is None) == (len(found.best(int(near))[0]) > 1)
     if own is not None:
@@ -132,14 +136,14 @@ def leads(found: Measured, named: str, share: Shown, length: int) -> None:
 
 
 @law(HEADLINE, rf"{BEGIN}, no encoding reverses length (?P<near>\d+)\.", rare=True)
-def none_reverses(world: Measured, steps: Shown, trained: str, near: str) -> None:
-    assert (steps.value, int(trained)) == (world.steps, world.trained)
+def none_reverses(world: Measured, trained: str, near: str) -> None:
+    assert int(trained) == world.trained
     assert world.best(int(near))[1] == 0
 
 
 @law(HEADLINE, rf"{BEGIN}: no longer ones were measured\.", rare=True)
-def none_is_longer(world: Measured, steps: Shown, trained: str) -> None:
-    assert (steps.value, int(trained)) == (world.steps, world.trained)
+def none_is_longer(world: Measured, trained: str) -> None:
+    assert int(trained) == world.trained
     assert {len(seed) for seeds in world.shares.values() for seed in seeds} <= {*range(world.trained + 1)}
 
 

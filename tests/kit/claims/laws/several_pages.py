@@ -273,10 +273,48 @@ def expects_nothing(world: World, head: str) -> None:
     rare=True,
 )
 @law("parts/heads.habit_sentence", rf"No single place has half of head {HEAD}’s attention: (?P<at>.*)\.", rare=True)
-@law("parts/heads.alignment_sentence", r"The decoder looks (?P<at>.*)\.", rare=True)
-def of_a_text_or_a_gru(world: World, at: str, head: str = "", share: Shown | None = None) -> None:
-    """The pages of texts and of GRUs hold it (test_every_page_text.py, test_every_page_gru.py)."""
-    raise AssertionError("no model of the grid reads a text or is a GRU")
+def of_a_text(world: World, at: str, head: str = "", share: Shown | None = None) -> None:
+    """The pages of texts hold it (test_every_page_text.py)."""
+    raise AssertionError("no model of the grid reads a text")
+
+
+LOOKS = (
+    r"(?:looks at (?P<itself>the token it should output): (?P<all>[\d.]+) of its attention is there|looks "
+    r"(?P<far>\d+) tokens? (?P<side>after|before) the one it should output: (?P<there>[\d.]+) of its attention is "
+    r"there, and (?P<right>[\d.]+) on that one|looks mostly at no single place\. (?:The token (?P<near>\d+) tokens? "
+    r"(?P<beside>after|before) the one it should output|(?P<own>The token it should output)) comes closest: "
+    r"(?P<most>[\d.]+) of its attention is there(?:\. On that one is (?P<rest>[\d.]+))?)\."
+)
+
+
+@law("parts/heads.alignment_sentence", rf"The decoder {LOOKS}")
+def looks_beside(world: World, **said: str | None) -> None:
+    """On the page's question, or in the mean over many: the share of attention so far from the token to be said."""
+    patterns = [world.alone[1].patterns["decoder.0.cross_attention"][0, 0]]
+    patterns.append(world.looked[1].patterns["decoder.0.cross_attention"][:, 0].mean(axis=0))
+    assert any(is_beside(world, pattern, **said) for pattern in patterns)
+
+
+def is_beside(world: World, pattern: np.ndarray, **said: str | None) -> bool:
+    """Does that sentence say where this pattern [query, key] looks, counted from the token to be said?"""
+    wanted = [int(row.argmax()) for row in world.task.expected_keys(world.question)]
+    n = pattern.shape[1]
+    shares = {
+        later: float(
+            np.mean([pattern[query, key + later] if 0 <= key + later < n else 0.0 for query, key in enumerate(wanted)])
+        )
+        for later in range(1 - n, n)
+    }
+    far, side = (said["far"], said["side"]) if said["far"] else (said["near"], said["beside"])
+    at = int(far) * (1 if side == "after" else -1) if far else 0
+    share = float(said["all"] or said["there"] or said["most"] or "nan")
+    clear, right = said["most"] is None, said["right"] or said["rest"]
+    return bool(
+        abs(shares[at] - share) < NOISE
+        and (shares[at] >= 0.5 - NOISE if clear else shares[at] < 0.5 + NOISE)
+        and shares[at] > max(shares.values()) - NOISE
+        and (right is None or abs(shares[0] - float(right)) < NOISE)
+    )
 
 
 # --- what removing them costs
@@ -452,6 +490,24 @@ MOMENT, FOUND = "parts/film.moment_sentence", "the token to say next"
 
 @law(
     MOMENT,
+    r"This model has no heads: (?P<known>\d+) of (?P<places>\d+) places are right nine times in ten at step "
+    r"(?P<step>\d+)\.",
+)
+def has_no_heads(world: World, known: str, places: str, step: str) -> None:
+    assert not world.heads
+    right = last(world).right(4096, other=True).mean(axis=0)
+    assert (len(right), max(world.run.snapshots())) == (int(places), int(step))
+    assert (right > 0.9 + 0.06).sum() <= int(known) <= (right > 0.9 - 0.06).sum()
+
+
+@law(MOMENT, rf"At step (?P<step>\d+) the decoder {LOOKS}")
+def looks_in_the_end(world: World, step: str, **said: str | None) -> None:
+    assert max(world.run.snapshots()) == int(step)
+    looks_beside(last(world), **said)
+
+
+@law(
+    MOMENT,
     rf"Head {HEAD} learns to look at {FOUND} in steps (?P<began>\d+) to (?P<ended>\d+): from (?P<before>[\d.]+) to "
     r"(?P<after>[\d.]+)\.",
 )
@@ -514,7 +570,8 @@ ORDER = (
 def was_learned(
     world: World, learned: str | None, blind: str | None, partly: str | None, open: str | None, untold: str | None
 ) -> None:
-    assert open is None or (untold is not None) == (world.sizes.positions == "none")
+    blindfold = world.sizes.positions == "none" and not world.sizes.recurrent
+    assert open is None or (untold is not None) == blindfold
     task, most = world.task, world.most()
     names, unread = task.target_names(task.length), world.most(blind=True)
     right = last(world).right(2048, other=True).mean(axis=0)
@@ -632,10 +689,12 @@ def told(world: World) -> None:
 @law(
     "parts/learning.loss_sentence",
     r"The loss is (?P<loss>[\d.]+) nats after (?P<steps>\d+) steps?\. Guessing a symbol costs (?P<guess>[\d.]+); "
-    r"under this "
-    r"mask no model gets below (?P<floor>[\d.]+)(?: \(estimated, ± (?P<half>[\d.]+)\))?\.",
+    r"(?P<masked>under this mask )?no model gets below (?P<floor>[\d.]+)(?: \(estimated, ± (?P<half>[\d.]+)\))?\.",
 )
-def loss(world: World, loss: Shown, steps: str, guess: Shown, floor: Shown, half: str | None) -> None:
+def loss(
+    world: World, loss: Shown, steps: str, guess: Shown, masked: str | None, floor: Shown, half: str | None
+) -> None:
+    assert world.sizes.recurrent == (masked is None)
     metrics = world.run.metrics()
     assert int(steps) == metrics[-1]["step"]
     assert loss == metrics[-1]["loss"]
