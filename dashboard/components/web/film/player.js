@@ -26,7 +26,10 @@ export class Player {
     this.line = root.querySelector('.sentence');
     this.note = root.querySelector('.note');
     this.mark = root.querySelector('.replay');
-    this.overlay.style.position = 'absolute'; // the style sheet may come later than the first picture
+    // The style sheet may come later than the first picture: what it would move is put into place here.
+    this.stage.style.position = 'relative';
+    this.base.style.display = 'block';
+    Object.assign(this.overlay.style, { position: 'absolute', inset: 0 });
     this.mark.style.margin = this.note.style.margin = 0;
     this.fire = fire;
     this.place = 0; // among the stops; a fraction is on the way to the next
