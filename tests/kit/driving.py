@@ -68,9 +68,9 @@ PAGES = {
     "Exercises": 0,
     "The bottleneck": 4,
     "It reads": 7,
-    "Bring in a model": 0,
-    "Its layers": 0,
-    "Change its attention": 0,
+    "Bring in a model": 2,
+    "Its layers": 2,
+    "Change its attention": 2,
     "Check mine": 0,
 }
 """The pages, and how many plots stand on each for a reader who has chosen no model."""

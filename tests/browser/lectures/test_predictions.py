@@ -65,8 +65,9 @@ def test_cells_are_painted_by_pointer_and_weighed(page: Page, address: str) -> N
         "all => all.map((each) => Number(each.style.getPropertyValue('--weight')))"
     )
     said = box.locator(".verdict").inner_text()
-    assert float(said.split()[0]) == pytest.approx(sum(weights) / 16, abs=0.0051)
-    evenly = (1 / 9 + 1 / 10 + 1 / 16) / 16
+    assert said.startswith("In the 3 rows where you painted, ")
+    assert float(said.split()[7]) == pytest.approx(sum(weights) / 3, abs=0.0051)
+    evenly = (1 / 9 + 1 / 10 + 1 / 16) / 3
     assert float(said.split()[-2]) == pytest.approx(evenly, abs=0.0051)
     assert sum(weights) > 2.5
 
@@ -94,6 +95,30 @@ def test_a_lectures_words_wait_for_the_choice(page: Page, address: str) -> None:
     expect(page.locator(".st-key-lecture-way")).to_contain_text("step 2 of", timeout=PATIENCE)
     expect(page.locator(".al-podium")).to_be_hidden(timeout=PATIENCE)
     expect(words).to_be_visible()
+
+
+def test_a_lecture_that_is_started_again_asks_again_and_takes_one_number_for_a_number(page: Page, address: str) -> None:
+    for _ in range(2):
+        page.goto(f"{address}/lectures")
+        page.locator(".st-key-start-masks").get_by_role("button").click()
+        see_question(page)
+        page.get_by_role("button", name="Show without predicting").click()
+        expect(page.locator(".st-key-lecture-words")).to_be_visible(timeout=PATIENCE)
+    page.reload()
+    expect(page.locator(".st-key-lecture-words")).to_be_visible(timeout=PATIENCE)
+    page.goto(f"{address}/masks?run=reverse&lecture=masks&lecture_step=9")
+    see_question(page)
+    box = page.locator(".al-prediction")
+    field, show = box.get_by_placeholder("a number"), box.get_by_role("button", name="Show the answer")
+    for typed, hint in (("7 of 8", "One number, as 7 or 0.85."), ("87%", "One number, as 7 or 0.85."), ("7", "")):
+        field.fill(typed)
+        expect(box.locator(".hint")).to_have_text(hint)
+        expect(show).to_be_enabled() if not hint else expect(show).to_be_disabled()
+    field.press("Enter")
+    expect(box.locator(".verdict")).to_contain_text("You predicted 7")
+    see_question(page)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".st-key-lecture-way")).to_contain_text("step 10 of", timeout=PATIENCE)
 
 
 def test_one_may_look_without_a_prediction(page: Page, address: str) -> None:
