@@ -17,6 +17,7 @@ from dashboard.models.model import Model
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain
 from dashboard.view import clicks, session
+from dashboard.view.link import OF_MODEL
 from dashboard.view.pages import TEXT, Page
 from transformer.config import RunConfig
 from transformer.foundation.program import program
@@ -53,7 +54,8 @@ def opens_text(page: str, model: Model) -> bool:
     free = not session.is_chosen_here() and any(map(_reads, session.choices().values()))
     if free:
         best = _nearest(model, lambda config: config.task.task == "text")
-        st.session_state.lent = session.settings().run, best.name
+        view = session.settings()
+        st.session_state.lent = best.name, {name: getattr(view, name) for name in ("run", *OF_MODEL)}
         session.open_run(best.name)
         session.notice(f"“{page}” needs a model that reads text, so {plain(best.name)} is open here.", "model")
         clicks.again()
@@ -61,11 +63,14 @@ def opens_text(page: str, model: Model) -> bool:
 
 
 def give_back(page: Page) -> None:
-    """Open the model again that was open before a page about texts opened its own, unless another was chosen there."""
-    if page.menu != TEXT and "lent" in st.session_state:
-        before, lent = st.session_state.pop("lent")
+    """Open the model again that was open before a page about texts opened its own, unless another was chosen there.
+
+    What was chosen inside it is chosen again.
+    """
+    if page.menu != TEXT and not page.imported and "lent" in st.session_state:
+        lent, before = st.session_state.pop("lent")
         if session.settings().run == lent:
-            session.open_run(before)
+            session.update(**before)
 
 
 def _reads(choice: Choice) -> bool:

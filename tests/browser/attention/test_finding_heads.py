@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.kit.driving import click_at, go_to, plot, point_at_cell, query, title, wait_until_painted
+from tests.kit.driving import click_at, plot, point_at_cell, query, title, wait_until_painted
 
 
 def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
@@ -37,7 +37,7 @@ def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
     expect(heading).to_contain_text("Head 1.2 puts")
     expect(page).to_have_url(query(head="decoder.1.self_attention.2"))
 
-    go_to(page, "It reads")
+    page.goto(f"{address}/reading?run=reverse")  # the menu would open a model that reads text
     wait_until_painted(page, plots=4)
     point_at_cell(plot(page, "reading-map"), 5, 2)
     page.mouse.down()

@@ -16,7 +16,7 @@ def test_who_comes_from_a_page_about_another_model_sees_a_text_at_once_and_finds
     app.switch_page(PAGES["reading"].script).run()
     assert link(app)["run"] == READER
     app.switch_page(PAGES["heads"].script).run()
-    assert link(app)["run"] == "reverse-sinusoidal"
+    assert link(app) == {"run": "reverse-sinusoidal", "head": "decoder.0.self_attention.1"}
     assert not app.warning
 
 
