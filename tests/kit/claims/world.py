@@ -340,12 +340,13 @@ class World:
         asked = count, length, without, other
         if asked not in self._right:
             batch = (self.others if other else self.drawn)(count, length)
-            seen = self.in_its_own_words(batch, without) if self.sizes.recurrent else self.through(batch, without)
-            self._right[asked] = seen.said == batch.targets
+            self._right[asked] = self.as_measured(batch, without).said == batch.targets
         return self._right[asked]
 
-    def in_its_own_words(self, batch: Batch, without: tuple[Head, ...] = ()) -> Pass:
-        """A pass in which what is read is what was said just before: how a recurrent network is measured."""
+    def as_measured(self, batch: Batch, without: tuple[Head, ...] = ()) -> Pass:
+        """The pass by which pages measure: of a recurrent network it reads what it said itself just before."""
+        if not self.sizes.recurrent:
+            return self.through(batch, without)
         tokens = batch.tokens.copy()
         for place in range(1, tokens.shape[1]):
             begun = (each[:, :place] for each in (tokens, batch.targets, batch.is_answer, batch.is_target))

@@ -323,16 +323,19 @@ def is_beside(world: World, pattern: np.ndarray, **said: str | None) -> bool:
 def costs_of(world: World) -> dict[Head, float]:
     """What of the answer's accuracy each removal takes, on sequences that no page has seen.
 
-    Where the page is one with an edit, that has been made before.
+    Where the page is one with an edit, that has been made before. A recurrent network reads the right answers so far
+    here, unlike where its accuracy is measured.
     """
     answers, edit = world.task.answers(world.task.length), dict(world.view).get("edits", "").removeprefix("zero:")
     gone = tuple(head for head in world.heads if f"{head.site}.{head.index}" == edit)
     if "_costs" not in world.__dict__:
-        before = world.right(2048, without=gone, other=True)[:, answers].mean()
-        world.__dict__["_costs"] = {
-            head: float(before - world.right(2048, without=(*gone, head), other=True)[:, answers].mean())
-            for head in world.heads
-        }
+        batch = world.others(2048)
+
+        def right(without: tuple[Head, ...]) -> float:
+            return float((world.through(batch, without).said == batch.targets)[:, answers].mean())
+
+        before = right(gone)
+        world.__dict__["_costs"] = {head: before - right((*gone, head)) for head in world.heads}
     return world.__dict__["_costs"]
 
 

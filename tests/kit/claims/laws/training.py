@@ -197,7 +197,7 @@ def at_lengths(world: World, high: str, most: Shown, low: str, least: Shown) -> 
 
 def confused(world: World, known: np.ndarray) -> Counter[tuple[str, str]]:
     batch, names = world.drawn(512), world.task.vocabulary
-    said = world.through(batch).said
+    said = world.as_measured(batch).said
     return Counter(
         (names[true], names[token])
         for row in range(512)
