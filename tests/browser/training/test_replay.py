@@ -18,7 +18,7 @@ SCREENS = {1440: {"width": 1440, "height": 900}, 390: {"width": 390, "height": 8
 PLOTS = {"": 3, "heads": 3}
 """Figures on the first page, and on the page of all heads."""
 MOST = {1440: 0.05, 390: 0.1}
-"""How much of a page may move: the sum of its layout shifts above the strip of the training. On a phone it is 0.006, but
+"""How much of a page may move: the sum of its layout shifts above the strip of the training. On a phone it is 0.006;
 on a busy machine 0.057 was seen, and why is not known yet."""
 STRIP, LINE = 0.42, 64
 """The most of the window that the strip takes (frame/style.css), and the pixels of the line below it."""
