@@ -42,7 +42,8 @@ INSIDE = """
 ## Shipped
 
 - **The wheel** holds `transformer/`, `dashboard/` and the run `reverse`, which were made for this project, and no
-  library and no font from elsewhere.
+  library and no font from elsewhere. In `transformer/capturing/sample/` lie a small model and the words that it knows: it
+  learned from the text of which the run below holds parts.
 - **The repository** also holds trained models. The run `shakespeare` has with it its vocabulary and parts of
   *Antony and Cleopatra*, *King Richard III* and *The Tempest*, which are in the public domain. They come from Project
   Gutenberg's text of all his works, which is not shipped.

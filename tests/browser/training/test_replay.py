@@ -77,7 +77,7 @@ def train(page: Page, address: str, place: str, seed: int) -> None:
     page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
 
 
-def solved(page: Page, runs: Path) -> Run:
+def run_once_solved(page: Page, runs: Path) -> Run:
     """The run, once its line says how it ended."""
     expect(line(page)).to_contain_text("solved at step")
     expect(page.locator(".st-key-training-end")).to_be_visible()
@@ -91,7 +91,7 @@ def test_its_time_comes_first_then_the_page_s_own_pictures_learn_once_a_key_ends
 ) -> None:
     page = new_page(viewport=SCREENS[width])
     train(page, address, place, seed=len(place) + width)
-    run = solved(page, runs)
+    run = run_once_solved(page, runs)
     assert f"{run.state.reason}." in (line(page).text_content() or "")
     again = page.locator(".st-key-training-again").get_by_role("button")
     if run.metrics()[-1]["seconds"] >= FILM:  # the machine is busy: who waited so long has seen it
@@ -133,7 +133,7 @@ def test_its_time_comes_first_then_the_page_s_own_pictures_learn_once_a_key_ends
 def test_who_wants_less_motion_gets_the_line_alone(new_page: Callable[..., Page], address: str, runs: Path) -> None:
     page = new_page(viewport=SCREENS[1440], reduced_motion="reduce")
     train(page, address, "heads", seed=77)
-    run = solved(page, runs)
+    run = run_once_solved(page, runs)
     wait_for("its film", lambda: (run.folder / "film.npz").exists(), bool)
     expect(page.locator(".st-key-training-end [data-testid=stPageLink]")).to_be_visible()
     expect(page.locator(".st-key-training-pictures-replay")).to_be_hidden()

@@ -21,7 +21,7 @@ EXCERPT = Path(__file__).parents[3] / "checkpoints" / "shakespeare" / "text.npz"
 TEXT = "The king said to the queen that the king was dead."
 
 
-def normalized(x: np.ndarray, weights: dict[str, np.ndarray], name: str) -> np.ndarray:
+def layer_norm(x: np.ndarray, weights: dict[str, np.ndarray], name: str) -> np.ndarray:
     """A layer norm, as its paper has it (Ba et al. 2016, eq. 3)."""
     centred = x - x.mean(-1, keepdims=True)
     scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
@@ -36,7 +36,7 @@ def by_hand(tokens: list[int]) -> tuple[list[np.ndarray], np.ndarray]:
     patterns = []
     for layer in range(LAYERS):
         at = f"stack.layers.{layer}"
-        read = normalized(x, weights, f"{at}.norm1")
+        read = layer_norm(x, weights, f"{at}.norm1")
         joined = read @ weights[f"{at}.self_attn.in_proj_weight"].T + weights[f"{at}.self_attn.in_proj_bias"]
         query, key, value = joined.reshape(n, 3, HEADS, width).transpose(1, 2, 0, 3)
         scores = np.where(np.tril(np.ones((n, n), bool)), query @ key.swapaxes(1, 2) / np.sqrt(width), -np.inf)
@@ -44,10 +44,10 @@ def by_hand(tokens: list[int]) -> tuple[list[np.ndarray], np.ndarray]:
         patterns.append(weighed / weighed.sum(-1, keepdims=True))
         z = (patterns[-1] @ value).transpose(1, 0, 2).reshape(n, WIDTH)
         x = x + z @ weights[f"{at}.self_attn.out_proj.weight"].T + weights[f"{at}.self_attn.out_proj.bias"]
-        read = normalized(x, weights, f"{at}.norm2")
+        read = layer_norm(x, weights, f"{at}.norm2")
         hidden = np.maximum(read @ weights[f"{at}.linear1.weight"].T + weights[f"{at}.linear1.bias"], 0)
         x = x + hidden @ weights[f"{at}.linear2.weight"].T + weights[f"{at}.linear2.bias"]
-    return patterns, normalized(x, weights, "norm") @ weights["words.weight"].T
+    return patterns, layer_norm(x, weights, "norm") @ weights["words.weight"].T
 
 
 @torch.no_grad()

@@ -91,7 +91,7 @@ def _two_orders(model: Model) -> None:
     st.markdown(
         f"**The same tokens in two orders**: what the first attention gives the last token, '{plain(names[-1])}'"
     )
-    said = compared(all_of_them, *found.moved, told=not untold)
+    said = order_sentence(all_of_them, *found.moved, told=not untold)
     which = "" if untold else " that change most"
     figure = coloured(
         two_orders_heatmap,
@@ -116,7 +116,7 @@ def _written(names: tuple[str, ...]) -> str:
 
 
 @claim
-def compared(numbers: int, without: float, own: float, *, told: bool) -> str:
+def order_sentence(numbers: int, without: float, own: float, *, told: bool) -> str:
     """By how much the two rows differ at most, without positions and with the model's own if it is `told` any."""
     who = f"all {numbers} numbers are" if numbers > 1 else "its one number is"
     they = "they differ" if numbers > 1 else "it differs"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.kit.claims import Shown, law
-from tests.kit.claims.laws.layers import rolled
+from tests.kit.claims.laws.layers import rollout_of
 from tests.kit.claims.world import World
 from tests.kit.claims.written import number
 from transformer.tasks import Batch
@@ -17,7 +17,7 @@ from transformer.tasks import Batch
 INFLUENCE = "app_pages/whole_model/information/influence.Flow."
 
 
-def moved(world: World, slot: int) -> tuple[np.ndarray, np.ndarray]:
+def shifts_of(world: World, slot: int) -> tuple[np.ndarray, np.ndarray]:
     """How far the logits of each output move at most when a token is replaced by each symbol, and whether another token
     is said then: float and bool [symbol, output]."""
     batch, seen = world.alone
@@ -63,7 +63,7 @@ def moves(
     mostly: str | None, output: str, right: str | None,
 ) -> None:  # fmt: skip
     batch, _ = world.alone
-    most = moved(world, slot_of(world, token, place, source))[0][symbols(world, by)].max(axis=0)
+    most = shifts_of(world, slot_of(world, token, place, source))[0][symbols(world, by)].max(axis=0)
     assert int(of) == len(most)
     assert int(count) == (most > 1e-12).sum()
     assert most[int(output) - 1] >= most.max() * (1 - 1e-4)
@@ -75,7 +75,7 @@ def moves(
 
 @law(f"{INFLUENCE}headline", rf"Replacing {PLACE}{BY} moves no output\.", rare=True)
 def moves_none(world: World, token: str, place: str, source: str | None, by: str | None) -> None:
-    assert moved(world, slot_of(world, token, place, source))[0][symbols(world, by)].max() < 1e-9
+    assert shifts_of(world, slot_of(world, token, place, source))[0][symbols(world, by)].max() < 1e-9
 
 
 @law(
@@ -85,7 +85,7 @@ def moves_none(world: World, token: str, place: str, source: str | None, by: str
 )
 def must_not(world: World, output: str, far: str, token: str, place: str, source: str | None, by: str | None) -> None:
     slot = slot_of(world, token, place, source)
-    most = moved(world, slot)[0][symbols(world, by)].max(axis=0)
+    most = shifts_of(world, slot)[0][symbols(world, by)].max(axis=0)
     assert abs(most[int(output) - 1] - float(far.replace("−", "-"))) < 1e-5 + 0.01 * most[int(output) - 1]
     task, n = world.task, len(most)
     sources = n_source if (n_source := 0 if world.alone[0].source is None else world.alone[0].source.shape[1]) else 0
@@ -149,7 +149,7 @@ def flip(world: World, count: str, symbol: str, most: str | None) -> None:
     slots = batch.tokens.shape[1] + (0 if batch.source is None else batch.source.shape[1])
     number = {"No": 0, "One": 1}.get(count.split()[0]) if not count[0].isdigit() else int(count.split()[0])
     at = world.task.vocabulary.index(symbol)
-    assert any(moved(world, slot)[1][at].sum() == number for slot in range(slots))
+    assert any(shifts_of(world, slot)[1][at].sum() == number for slot in range(slots))
 
 
 @law(f"{INFLUENCE}flips", r"(?P<place>'.+) is '(?P<symbol>[^']+)' already, so nothing can move\.", rare=True)
@@ -167,7 +167,7 @@ def none_moves(world: World, symbol: str) -> None:
 def none_depends(world: World) -> None:
     batch, _ = world.alone
     slots = batch.tokens.shape[1] + (0 if batch.source is None else batch.source.shape[1])
-    assert any(moved(world, slot)[0].max() < 1e-9 for slot in range(slots))
+    assert any(shifts_of(world, slot)[0].max() < 1e-9 for slot in range(slots))
 
 
 GREATEST = "app_pages/whole_model/information/matrices.Matrix.greatest"
@@ -196,7 +196,7 @@ def moved_by(world: World) -> np.ndarray:
     slots, _ = slots_of(world)
     put = symbols(world, dict(world.view).get("replacement"))
     columns = [
-        moved(world, slot)[0][put].max(axis=0) * (token != world.task.padding) for slot, token in enumerate(slots)
+        shifts_of(world, slot)[0][put].max(axis=0) * (token != world.task.padding) for slot, token in enumerate(slots)
     ]
     return np.stack(columns, axis=1)
 
@@ -226,7 +226,7 @@ def rolled_over_slots(world: World) -> np.ndarray:
     _, seen = world.alone
     _, sources = slots_of(world)
     if not sources:
-        return rolled(world, world.sizes.n_layers - 1)
+        return rollout_of(world, world.sizes.n_layers - 1)
 
     def onward(flow: np.ndarray, site: str, read: np.ndarray | None = None) -> np.ndarray:
         mean = seen.patterns[site][0].mean(axis=0)

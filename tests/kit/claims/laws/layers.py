@@ -234,7 +234,7 @@ def alone_writes_for(
 ROLLED = "app_pages/whole_model/layers/rollout.Rolled.sentence"
 
 
-def rolled(world: World, layer: int, *, even: bool = False) -> np.ndarray:
+def rollout_of(world: World, layer: int, *, even: bool = False) -> np.ndarray:
     """Attention multiplied through the layers of a single stack: float [query, key]."""
     _, seen = world.alone
     n = world.alone[0].tokens.shape[1]
@@ -265,7 +265,7 @@ def comes_from(world: World, layer: str, share: Shown, even: Shown, mean: Shown)
         pattern = seen.patterns[f"decoder.{layer}.cross_attention"][0].mean(axis=0)
         assert mean == (pattern * expected).sum(axis=1)[expected.any(axis=1)].mean()
         return
-    found, evenly = rolled(world, int(layer)), rolled(world, int(layer), even=True)
+    found, evenly = rollout_of(world, int(layer)), rollout_of(world, int(layer), even=True)
     expected = expected & (evenly > 0)
     rows = expected.any(axis=1)
     alone = seen.patterns[f"{world.stack}.{layer}.self_attention"][0].mean(axis=0)
@@ -276,7 +276,7 @@ def comes_from(world: World, layer: str, share: Shown, even: Shown, mean: Shown)
 @law(ROLLED, r"Through layer (?P<layer>\d+) no path leads from an answer to the place that must output it\.")
 def no_path(world: World, layer: str) -> None:
     expected = world.task.expected_keys(world.question)
-    assert not (expected & (rolled(world, int(layer), even=True) > 0)).any()
+    assert not (expected & (rollout_of(world, int(layer), even=True) > 0)).any()
 
 
 @law(

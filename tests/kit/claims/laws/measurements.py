@@ -51,7 +51,7 @@ class Measured:
         most, half = max(means.values(), default=(0.0, 0.0))
         level = {name for name, (mean, error) in means.items() if mean + error >= most - half - 1e-12}
         if any(len(seeds) == 1 for seeds in self.shares.values()):
-            level = {name for name, (mean, _) in means.items() if written(mean) == written(most)}
+            level = {name for name, (mean, _) in means.items() if share_in_words(mean) == share_in_words(most)}
         return level, most
 
 
@@ -64,11 +64,11 @@ def t95(freedom: int) -> float:
     return float(at[1:][np.searchsorted(mass, 0.95)])
 
 
-def written(share: float) -> str:
+def share_in_words(share: float) -> str:
     return f"{share:.2f}" if share >= 0.005 else f"{share:.4f}"
 
 
-def measured(world: World | Measured) -> Measured:
+def measurement_of(world: World | Measured) -> Measured:
     """What the shipped file holds, or what a test has made up."""
     if isinstance(world, Measured):
         return world
@@ -112,7 +112,7 @@ def reverses(
     world: World | Measured, trained: str, name: str, share: Shown, near: str, none: str | None,
     other: str | None, far_share: Shown | None, far: str | None, own: Shown | None = None, itself: str | None = None,
 ) -> None:  # fmt: skip
-    found = measured(world)
+    found = measurement_of(world)
     assert int(trained) == int(itself or trained) == found.trained
     leads(found, name, share, int(near))
     assert (own is None) == (len(found.best(int(near))[0]) > 1)
@@ -128,7 +128,7 @@ def reverses(
 def leads(found: Measured, named: str, share: Shown, length: int) -> None:
     level, most = found.best(length)
     assert most > 0
-    assert str(share) == written(most)
+    assert str(share) == share_in_words(most)
     if re.fullmatch(r"\d+ encodings", named):
         assert int(named.split()[0]) == len(level) > 3
     else:
@@ -160,7 +160,7 @@ RULE = (
     rf"falling for (?P<names>.+?): more steps may help there){RULE}",
 )
 def was_still_falling(world: World | Measured, steps: Shown, names: str | None, tenth: str, before: str) -> None:
-    found = measured(world)
+    found = measurement_of(world)
     assert steps.value == found.steps
     assert int(tenth) == int(before) == found.steps // 10
     still = set()

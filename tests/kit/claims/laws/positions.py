@@ -195,14 +195,14 @@ def missed_by_hand(world: World) -> tuple[float, float, int, int]:
     table = table_by_hand(world)
     before, after = table[:-1], table[1:]
 
-    def missed(fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    def residual(fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
         return after[asked] - before[asked] @ (np.linalg.pinv(before[fitted]) @ after[fitted])
 
     every, half = np.arange(len(before)), np.random.default_rng(0).permutation(len(before)) % 2 == 0
-    unseen = [missed(every[~half], every[half]), missed(every[half], every[~half])]
+    unseen = [residual(every[~half], every[half]), residual(every[half], every[~half])]
     size = np.linalg.norm(after)
     return (
-        float(np.linalg.norm(missed(every, every)) / size),
+        float(np.linalg.norm(residual(every, every)) / size),
         float(np.linalg.norm(np.concatenate(unseen)) / size),
         len(before),
         table.shape[1],

@@ -353,7 +353,7 @@ def orders(world: World | Orders) -> Orders:
     return Orders(world.sizes.d_model, *apart)
 
 
-COMPARED = f"{QUESTIONS}bag.compared"
+COMPARED = f"{QUESTIONS}bag.order_sentence"
 WITH = r"(?: With positions (?:they|it) differs? by (?:up to (?P<own>[\d.]+)|(?P<less>less than 0\.005))\.)?"
 
 

@@ -59,7 +59,7 @@ def shares_of(logits: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def written(world: World) -> list[int]:
+def text_of(world: World) -> list[int]:
     """The text that the page has the model write, drawn here: SEP, the prompt, and what follows."""
     view = dict(world.view)
     temperature, seed = float(view.get("temperature", 0.8)), int(view.get("writing_seed", 0))
@@ -86,7 +86,7 @@ def read_by_hand(world: World, *rows: list[int]) -> Pass:
 
 def text_by_hand(world: World) -> tuple[list[float], list[bool]]:
     """The probability of each token that the model writes, and was none likelier?"""
-    tokens, given = written(world), len(world.task.begun(dict(world.view)["prompt"]))
+    tokens, given = text_of(world), len(world.task.begun(dict(world.view)["prompt"]))
     logits = read_by_hand(world, tokens).logits[0, given - 1 : -1]
     own = np.arange(len(logits)), tokens[given:]
     return shares_of(logits)[own].tolist(), (logits[own] >= logits[:, :-1].max(axis=1)).tolist()
@@ -136,7 +136,7 @@ def was_its_guess(
     none: str | None, drawn: Shown | None,
 ) -> None:  # fmt: skip
     """Padding is no guess. The draw leaves out what stands in no text."""
-    tokens, place = written(world), int(at) - 1
+    tokens, place = text_of(world), int(at) - 1
     logits = read_by_hand(world, tokens[:place]).logits[0, -1]
     assert token == world.task.vocabulary[tokens[place]]
     assert share == shares_of(logits)[tokens[place]]
@@ -169,7 +169,7 @@ def row_by_hand(world: World | Looks, at: str, query: str, who: str) -> tuple[np
     assert int(query) == place
     if isinstance(world, Looks):
         return np.nan_to_num(np.array(world.row)), [f"t{key}" for key in range(len(world.row))]
-    tokens = written(world)
+    tokens = text_of(world)
     seen = read_by_hand(world, tokens[:place])
     rows = {head: seen.patterns[head.site][0, head.index, -1] for head in world.heads}
     named = re.fullmatch(r"the mean of (\d+) heads|head ([\d.]+)", who)
@@ -233,19 +233,19 @@ class Costs:
     nats: np.ndarray
 
     @property
-    def compared(self) -> np.ndarray:
+    def candidates(self) -> np.ndarray:
         """Which tokens are known ones, bool; all where none is."""
         known = np.array([word != "⟨unk⟩" for word in self.words])
         return known | ~known.any()
 
     @property
     def most(self) -> float:
-        return float(self.nats[self.compared].max())
+        return float(self.nats[self.candidates].max())
 
     @property
     def level(self) -> list[str]:
         """Those that cost the most, as two digits show it."""
-        level = self.compared & np.array([f"{each:.2f}" == f"{self.most:.2f}" for each in self.nats])
+        level = self.candidates & np.array([f"{each:.2f}" == f"{self.most:.2f}" for each in self.nats])
         return [word for word, there in zip(self.words, level, strict=True) if there]
 
     def judge_known(self, known: str | None) -> None:
@@ -835,7 +835,7 @@ class Guessed:
     right: dict[str, int]
 
     @property
-    def often(self) -> dict[str, float]:
+    def frequencies(self) -> dict[str, float]:
         """The share guessed of the more frequent half."""
         middle = sorted(self.times.values())
         least = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
@@ -861,10 +861,13 @@ def guessed_most_often(
     world: World | Guessed, many: str, least: str, high: str, verb: str, most: Shown, low: str, share: Shown
 ) -> None:
     found = guessed_by_hand(world)
-    assert int(many) == len(found.often)
-    assert int(least) == min(found.times[name] for name in found.often)
-    for names, shown, end in ((high, most, max(found.often.values())), (low, share, min(found.often.values()))):
-        level = [name for name, value in found.often.items() if f"{value:.2f}" == f"{end:.2f}"]
+    assert int(many) == len(found.frequencies)
+    assert int(least) == min(found.times[name] for name in found.frequencies)
+    for names, shown, end in (
+        (high, most, max(found.frequencies.values())),
+        (low, share, min(found.frequencies.values())),
+    ):
+        level = [name for name, value in found.frequencies.items() if f"{value:.2f}" == f"{end:.2f}"]
         assert shown == end
         assert names != high or (verb == "is") == (len(level) == 1)
         named = re.findall(r"‘(.*?)’(?:, | and |$)", names)
@@ -878,15 +881,15 @@ def guessed_most_often(
     rare=True,
 )
 def guessed_as_often(world: Guessed, many: str, least: str, share: Shown) -> None:
-    assert int(many) == len(world.often) > 1
-    assert int(least) == min(world.times[name] for name in world.often)
-    assert {f"{each:.2f}" for each in world.often.values()} == {str(share)}
+    assert int(many) == len(world.frequencies) > 1
+    assert int(least) == min(world.times[name] for name in world.frequencies)
+    assert {f"{each:.2f}" for each in world.frequencies.values()} == {str(share)}
 
 
 @law(f"{ACCURACY}token_sentence", r"‘(?P<token>.+)’ is guessed (?P<share>[\d.]+) of the time\.", rare=True)
 def guessed_of_the_time(world: Guessed, token: str, share: Shown) -> None:
-    assert [*world.often] == [token]
-    assert share == world.often[token]
+    assert [*world.frequencies] == [token]
+    assert share == world.frequencies[token]
 
 
 @dataclass(frozen=True)

@@ -396,7 +396,7 @@ class Field:
     ran: tuple[Ran, ...]
     clock: str
 
-    def needed(self, each: Ran) -> str:
+    def clock_of(self, each: Ran) -> str:
         return f"at step {each.step}" if self.clock == "steps" else f"after {each.seconds:.2f} s"
 
     def firsts(self, *, honest: bool) -> tuple[list[Ran], list[Ran]]:
@@ -404,7 +404,7 @@ class Field:
         solved = [each for each in self.ran if each.solved and not (honest and each.cheats)]
         least = min((each.step if self.clock == "steps" else each.seconds for each in solved), default=0)
         shown = f"at step {least}" if self.clock == "steps" else f"after {least:.2f} s"
-        return solved, [each for each in solved if self.needed(each) == shown]
+        return solved, [each for each in solved if self.clock_of(each) == shown]
 
     @property
     def live(self) -> bool:
@@ -462,7 +462,7 @@ def some_solve_it(
 ) -> None:  # fmt: skip
     solved, first = world.firsts(honest=world.live)
     assert phrases(who) == [each.phrase for each in first]
-    assert when == world.needed(first[0])
+    assert when == world.clock_of(first[0])
     assert (begin == "Solved") == (len(first) == len(solved))
     world.judge_rest(rest)
     if rest is None:
@@ -484,7 +484,7 @@ def all_solve_it(world: Field, all: str, level: str | None, do: str | None, when
     solved, first = world.firsts(honest=False)
     world.are_all(all)
     assert len(solved) == len(world.ran)
-    assert (level or when) == world.needed(first[0])
+    assert (level or when) == world.clock_of(first[0])
     assert (level is not None) == (len(first) == len(solved))
     assert level is not None or phrases(who) == [each.phrase for each in first]
     assert do is None or (do == "does") == (len(first) == 1)
@@ -828,7 +828,7 @@ class Shares:
     values: tuple[float, ...]
 
     @property
-    def ordered(self) -> list[float]:
+    def sorted_values(self) -> list[float]:
         return sorted(self.values)
 
 
@@ -853,7 +853,7 @@ def seeds_have(
     world: Shares, seeds: str, middle: str, part: str, inner: Shown | None, outer: Shown | None, few: str | None,
     all: str | None, again: str | None, of: str | None, low: Shown, high: Shown,
 ) -> None:  # fmt: skip
-    values, n = world.ordered, len(world.values)
+    values, n = world.sorted_values, len(world.values)
     assert part == world.part
     assert int(seeds) == n == int(again or of or 0) > 1
     assert middle == two_digits((values[(n - 1) // 2] + values[n // 2]) / 2)

@@ -143,8 +143,8 @@ def test_bars_above_their_ceilings_are_explained_as_far_as_the_intervals_go(mean
     ],
 )  # fmt: skip
 def test_two_orders_are_said_to_give_the_same_where_they_do(numbers, without, own, said, heard):
-    assert bag.compared(numbers, without, own, told=True) == said
-    assert said.startswith(bag.compared(numbers, without, own, told=False))
+    assert bag.order_sentence(numbers, without, own, told=True) == said
+    assert said.startswith(bag.order_sentence(numbers, without, own, told=False))
     claims.judge(Orders(numbers, without, own), heard[0])
 
 
