@@ -42,7 +42,7 @@ INSIDE = """
 ## Shipped
 
 - **The wheel** holds `transformer/`, `dashboard/` and the run `reverse`, which were made for this project, and no
-  library and no font from elsewhere. In `transformer/capturing/sample/` lie a small model and the words that it knows: it
+  library and no font from elsewhere. A small model and its words lie in `transformer/capturing/sample/`: it
   learned from the text of which the run below holds parts.
 - **The repository** also holds trained models. The run `shakespeare` has with it its vocabulary and parts of
   *Antony and Cleopatra*, *King Richard III* and *The Tempest*, which are in the public domain. They come from Project
