@@ -532,6 +532,8 @@ def _start(start: Callable[..., None], session: AppSession, asked: RerunData) ->
 @needs(
     "streamlit.runtime.app_session:AppSession.request_rerun(self, client_state)",
     "streamlit.runtime.app_session:AppSession.session_state",
+    "streamlit.runtime.app_session:AppSession.has_fragment(self, fragment_id)",
+    "streamlit.runtime.app_session:AppSession.__dict__",
     f"{STATE}:SessionState._new_widget_state",
     "streamlit.runtime.state.session_state:WStates.widget_metadata",
     "streamlit.runtime.state.common:WidgetMetadata.fragment_id",
@@ -555,18 +557,36 @@ def draw_all_that_a_request_tells_of() -> None:
 
 
 def _ask_for_everything(ask: Callable[..., None], session: AppSession, asked: ClientState | None) -> None:
-    """Ask for everything where a request for a fragment tells of a click that stands elsewhere.
+    """Ask for everything where a request for a fragment tells of something that stands elsewhere.
 
     It names no address then: that may be the one of before, and only a reader who goes there changes it.
     """
-    from streamlit.runtime.scriptrunner_utils.script_requests import _has_active_trigger_value
-
-    if asked is not None and asked.fragment_id:
-        known = session.session_state._new_widget_state.widget_metadata
-        told = [known.get(each.id) for each in asked.widget_states.widgets if _has_active_trigger_value(each)]
-        if any(each is not None and each.fragment_id != asked.fragment_id for each in told):
+    if asked is not None:
+        elsewhere = _tells_of_more(session, asked)
+        if asked.fragment_id and elsewhere:
             asked.fragment_id = asked.query_string = ""
     ask(session, asked)
+
+
+def _tells_of_more(session: AppSession, asked: ClientState) -> bool:
+    """Whether a request tells of a click, or of a component, beside the fragment that it asks for.
+
+    What a component tells it tells for good: it is news where it is not what the request before told. Of menus and
+    fields a late request tells what was chosen before. What is told from within a fragment that is gone was meant all
+    the same, unless that fragment only asks for itself, as a live view does.
+    """
+    from streamlit.runtime.scriptrunner_utils.script_requests import _has_active_trigger_value
+
+    before = vars(session).get("told", {})
+    told = vars(session)["told"] = {
+        each.id: each.json_value for each in asked.widget_states.widgets if each.WhichOneof("value") == "json_value"
+    }
+    known, fragment = session.session_state._new_widget_state.widget_metadata, asked.fragment_id
+    clicks = [known.get(each.id) for each in asked.widget_states.widgets if _has_active_trigger_value(each)]
+    parts = [known.get(name) for name, value in told.items() if before.get(name) != value]
+    return any(each is not None and each.fragment_id != fragment for each in clicks) or any(
+        each is None or each.fragment_id != fragment or not session.has_fragment(fragment) for each in parts
+    )
 
 
 @needs(

@@ -368,7 +368,7 @@ def test_a_request_that_tells_of_a_click_elsewhere_is_one_for_everything(
         if not (gone and place == "live")
     }
     state = SimpleNamespace(_new_widget_state=SimpleNamespace(widget_metadata=known))
-    session = SimpleNamespace(session_state=state)
+    session = SimpleNamespace(session_state=state, has_fragment=lambda fragment: not gone)
     for told in (("news",), ("leave", "news"), ("news", "paint"), ()):
         states = click(*told).widget_states
         states.widgets.add(id="menu", string_value="chosen")
@@ -379,6 +379,38 @@ def test_a_request_that_tells_of_a_click_elsewhere_is_one_for_everything(
     assert widened == {"news": "live", "leave news": "", "news paint": "", "": "live"}
     AppSession.request_rerun(session, None)
     assert asked[-1] is None
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+def test_a_request_that_tells_of_a_press_elsewhere_is_one_for_everything_once(
+    monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    """A component tells a state, which stands in each request from then on: only the first is about it."""
+    asked: list[str] = []
+    monkeypatch.setattr(AppSession, "request_rerun", lambda self, client_state: asked.append(client_state.fragment_id))
+    streamlit_private.draw_all_that_a_request_tells_of()
+    known = {
+        name: WidgetMetadata(name, str, str, "json_value", fragment_id=place)
+        for name, place in {"next": None, "inside": "live"}.items()
+        if not (gone and place == "live")
+    }
+    state = SimpleNamespace(_new_widget_state=SimpleNamespace(widget_metadata=known))
+    session = SimpleNamespace(session_state=state, has_fragment=lambda fragment: not gone)
+
+    def ask(fragment: str, **told: str) -> str:
+        states = WidgetStates()
+        for name, value in told.items():
+            states.widgets.add(id=name, json_value=value)
+        AppSession.request_rerun(session, ClientState(fragment_id=fragment, widget_states=states))
+        return asked[-1]
+
+    assert ask("", next="0") == ""  # for everything it is already
+    assert ask("live", next="0") == "live"
+    assert ask("live", next="1") == ""
+    assert ask("live", next="1") == "live"
+    assert ask("live", next="1", inside="1") == ("" if gone else "live")
+    assert ask("live", next="1", inside="1") == "live"
+    assert ask("live", next="2", inside="1") == ""
 
 
 @pytest.fixture
