@@ -19,14 +19,14 @@ AXES = ("query", "key", "d_head", "d_model", "d_features", "coordinate", "head",
 """Every axis has one colour, everywhere."""
 LETTER, THIN, PADDING = 8.5, 6.5, 12
 """Pixels that a bold letter takes beside its row, a letter of its place, and what is left free around them."""
-NARROWEST, NUMBERS, NUMBER, WIDEST = 78, 520, 42, 640
+NARROWEST, NUMBERS, NUMBER, WIDEST = 78, 520, 38, 640
 """Pixels of the first column, of all others and of each of them, at least; of a table that a projector shows whole."""
 STAYS = ";position:sticky;right:0"
 """Of what stays in sight where the table scrolls."""
 FRAME = ("0 -1.5px 0", "0 1.5px 0", "inset 0 1px 0", "inset 0 -1px 0")
 """A row's frame above and below a cell, as shadows."""
 CROWD = 16
-"""More columns than this, and the digits are a little smaller, so that they stay apart."""
+"""So many columns or more, and the digits are a little smaller, so that they stay apart."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def number_table(
     body = "".join(_row(label, i, blocks, palette) for i, label in enumerate(labels))
     columns = sum(len(block.headings) for block in blocks)
     needed = max(WIDEST, first + max(NUMBERS, NUMBER * columns)) if least is None else least
-    size = 14 if columns <= CROWD else 13
+    size = 14 if columns < CROWD else 13
     return (
         f'<div style="overflow-x:auto"><table aria-label="{escape(spoken, quote=True)}" '
         f'style="min-width:{needed}px;border-collapse:separate;'

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from dashboard.server.private_names import exists
 from tests.kit.driving import PATIENCE, ROOT, dashboard, listen, out_strip, title
 from tests.kit.waiting import wait_for
 
@@ -180,6 +181,37 @@ def test_on_a_phone_a_training_that_was_begun_in_the_sidebar_is_seen(visit: Call
     page.get_by_test_id("stSidebar").get_by_test_id("stBaseButton-primary").click()
     expect(page.locator(".st-key-training")).to_be_visible()
     expect(opened).to_be_visible()  # the sidebar lies over it no more
+
+
+def test_on_a_phone_the_menu_goes_once_a_page_was_chosen_in_it(visit: Callable[..., Page]) -> None:
+    page = visit(390)
+    opens = page.get_by_test_id("stExpandSidebarButton")
+    opens.click()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Positional encoding").click()
+    expect(page).to_have_url(re.compile("/positions"))
+    expect(opens).to_be_visible()
+    opens.click()  # it can be opened again, and stays
+    expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Mask effects")).to_be_in_viewport()
+
+
+BUSY = """() => {
+  const place = document.createElement('div');
+  place.className = 'stElementContainer';
+  place.innerHTML = '<div class="stSpinner" data-testid="stSpinner">Measuring …</div>';
+  document.querySelector('h1').closest('.stElementContainer').before(place);
+}"""
+"""Puts above the title what Streamlit draws while something is measured."""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_says_that_something_is_measured_moves_nothing(visit: Callable[..., Page], width: int) -> None:
+    assert exists("streamlit/static/static/js/*.js: stSpinner")
+    page = visit(width)
+    before = title(page).bounding_box()
+    page.evaluate(BUSY)
+    note = page.get_by_test_id("stSpinner")
+    expect(note).to_be_in_viewport(ratio=1)
+    assert title(page).bounding_box() == before
 
 
 def test_on_a_projector_a_training_leaves_the_title_and_the_picture_in_sight(visit: Callable[..., Page]) -> None:

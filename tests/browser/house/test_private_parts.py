@@ -44,13 +44,14 @@ SELECTORS = [
 ] + [PAGE, *SIDEBAR, *BUTTONS]
 """Of frame/style.css, and of the steps of a lecture."""
 WANTED = {
-    *(each for each in SELECTORS if "st-key-training" not in each),
+    *(each for each in SELECTORS if "st-key-training" not in each and "stSpinner" not in each),
     ".st-key-inside-numbers .stHtml",
     "[data-test-script-state=running]",
 }
 """And of components/web/kit/streamlit_private.js: what st.html drew, and that a rerun is under way.
 
-The panel of a training is on none of these pages: test_door.py sees that its rule holds.
+The panel of a training is on none of these pages, and what is measured at once needs no word that says so:
+test_door.py sees that these rules hold.
 """
 A_SHEET_S_SCRIPT = re.compile(r"/attention-lab\.sheet/.*\.js")
 """It is held back for a round: its skeleton stands only until it has come, which may be at once."""

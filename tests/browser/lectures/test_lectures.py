@@ -258,13 +258,18 @@ WATCH = """() => {
     const box = [...document.querySelectorAll('.st-key-prediction *')].find(({ shadowRoot }) => shadowRoot);
     const asks = box?.shadowRoot.querySelector('h2')?.textContent ?? '';
     const covered = Boolean(asks) && !('predicted' in document.documentElement.dataset);
-    const last = seen.at(-1), now = { step: Number(step), asks, covered, since: performance.now() };
+    const last = seen.at(-1), now = { step: Number(step), asks, covered, since: performance.timeOrigin + performance.now() };
     if (!last || ['step', 'asks', 'covered'].some((name) => last[name] !== now[name])) seen.push(now);
     requestAnimationFrame(look);
   };
   look();
 }"""
 """Notes each state of the lecture that a frame shows, and when it came."""
+PRESSES = """() => {
+  window.pressed = [];
+  window.addEventListener('keydown', ({ timeStamp }) => pressed.push(performance.timeOrigin + timeStamp), true);
+}"""
+"""Notes when keys are pressed in a window: on a busy machine they come later than they are asked for."""
 
 
 @pytest.mark.parametrize("by", ["keys", "the presenter", "the presenter of a room"])
@@ -285,13 +290,15 @@ def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_be
         expect(presses.locator("#place")).to_contain_text("Step 1 of")
         page.bring_to_front()
     page.evaluate(WATCH)
+    presses.evaluate(PRESSES)
     for _ in range(5):
         presses.keyboard.press("ArrowRight")
         page.wait_for_timeout(pause)
     first = next(number for number, step in enumerate(lecture.steps, 1) if step.question is not None)
     expect(page.locator(".st-key-lecture-way")).to_contain_text(re.compile(f"step [{first}-9] of"))
     page.wait_for_function(SETTLED)
-    seen = page.evaluate("() => seen")
+    seen, pressed = page.evaluate("() => seen"), presses.evaluate("() => pressed")
+    assert len(pressed) == 5
     for number in range(2, seen[-1]["step"] + 1):  # every step on the way was reached, and asked what it asks
         asked = lecture.steps[number - 1].question
         there = [each for each in seen if each["step"] == number]
@@ -302,8 +309,10 @@ def test_five_presses_skip_no_question_and_none_that_was_meant_for_what_stood_be
         answered = [each for each in seen if not each["covered"] and each["asks"] == covered["asks"]]
         answered = [each for each in answered if each["since"] > covered["since"]]
         assert answered or number == seen[-1]["step"], "a question was left without its answer"
-        assert all(each["since"] - covered["since"] > 400 for each in answered), "answered before one could read it"
-    if pause < 100:
+        # After 400 ms, and a frame may be late.
+        assert all(each["since"] - covered["since"] > 300 for each in answered), "answered before one could read it"
+    asked_at = next(each["since"] for each in seen if each["step"] == first and each["covered"])
+    if max(pressed) < asked_at + 300:  # none can have been meant for the question
         assert (seen[-1]["step"], seen[-1]["covered"]) == (first, True)
     if by == "the presenter of a room":  # the room is asked what stands there
         expect_followed_to(follower, seen[-1]["step"])

@@ -118,12 +118,13 @@ def fed_words(corners: list[int], ways: list[Feeding]) -> str:
     )
 
 
+@claim
 def growth_words(corners: list[int], found: Fed) -> str:
     """What becomes of the error from the first predicted corner to the second."""
-    helped, free = found.helped_errors, found.free_errors
-    more = round(float(free[1] - helped[1]), 2)
-    verdict = "Both are the same" if not more else f"Free-running {'costs' if more > 0 else 'saves'} {abs(more):.2f}"
+    helped, free = (round(float(errors[1]), 2) for errors in (found.helped_errors, found.free_errors))
+    more = round(free - helped, 2)  # as the digits that are shown have it
+    verdict = "Both are as far off" if not more else f"Free-running {'costs' if more > 0 else 'saves'} {abs(more):.2f}"
     return (
-        f"In training this GRU read true corners only (p = 1). Corner {corners[1]} is {helped[1]:.2f} off when it "
-        f"reads the true corner {corners[0]}, and {free[1]:.2f} off when it reads its own. {verdict}."
+        f"In training this GRU read true corners only (p = 1). Corner {corners[1]} is {helped:.2f} off when it "
+        f"reads the true corner {corners[0]}, and {free:.2f} off when it reads its own. {verdict}."
     )

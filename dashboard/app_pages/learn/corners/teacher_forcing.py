@@ -24,6 +24,7 @@ from transformer.analysis.intervals import mean_interval
 from transformer.corners import CornerConfig, floor
 from transformer.experiments.teacher_forcing import Forcing, ForcingError, file_name, shared
 from transformer.foundation.checks import reason
+from transformer.foundation.claims import claim
 from transformer.foundation.program import program
 from transformer.training.runs import DEFAULT_ROOT
 
@@ -209,11 +210,12 @@ def measured_seeds(found: Forcing) -> np.ndarray:
 
 
 def sign(interval: tuple[float, float, float]) -> int:
-    """1 where a mean is above 0, -1 where it is below, 0 where its interval holds 0."""
+    """1 where a mean is above 0, -1 where it is below, 0 where its interval holds 0, or is not known."""
     _, low, high = interval
-    return 0 if low <= 0 <= high else 1 if low > 0 else -1
+    return 1 if low > 0 else -1 if high < 0 else 0
 
 
+@claim
 def case(found: Forcing) -> str:
     """Settings in a few words, and what teacher forcing does with them."""
     config, free, whole = found.config, found.errors(), measured_seeds(found)
@@ -222,6 +224,7 @@ def case(found: Forcing) -> str:
     return f"{attention}, width {config.d_model}, up to {config.most} corners: {does}"
 
 
+@claim
 def sentence(found: Forcing) -> str:
     """What the probability does to the free-running error, from the numbers."""
     free, helped = found.errors(), found.errors(helped=True)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dashboard.app_pages.positions.lengths.measurement import called, still_falling
+from dashboard.figures.kit.numbers import share_text
 from dashboard.models import background
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import waiting
 from transformer.config import ModelConfig, RunConfig, TrainingConfig
 from transformer.experiments.lengths import Fall
+from transformer.foundation.claims import claim
 
 RACE_STEPS = 600
 """Of each encoding in the race, at most."""
@@ -57,19 +59,23 @@ def so_far(positions: str, found: Lesson) -> Racer:
 
 def raced_name(racer: Racer) -> str:
     """An encoding, and what became of it."""
-    end = f"✓ step {racer.steps[-1]}" if racer.solved else f"{racer.shares[-1]:.2f}"
+    end = f"✓ step {racer.steps[-1]}" if racer.solved else share_text(racer.shares[-1])
     return f"{called(racer.positions)} {end}"
 
 
+@claim
 def race_sentence(racers: list[Racer]) -> str:
     """Who solved it, and how far the others came."""
     solved = sorted((each for each in racers if each.solved), key=lambda each: each.steps[-1])
     others = [each for each in racers if not each.solved]
     first = ", ".join(f"{called(each.positions)} at step {each.steps[-1]}" for each in solved)
-    rest = ", ".join(f"{called(each.positions)} {each.shares[-1]:.2f} after {each.steps[-1]}" for each in others)
+    rest = ", ".join(
+        f"{called(each.positions)} {share_text(each.shares[-1])} after {each.steps[-1]}" for each in others
+    )
     words = [f"Solved: {first}." if solved else "No encoding solves it."]
     if others:
         words.append(f"Not solved: {rest} steps.")
         still = [called(each.positions) for each in others if each.fall and each.fall.falling]
-        words.append(still_falling(still, RACE_STEPS))
+        if still or all(each.fall for each in others):  # of a training that broke off nobody knows
+            words.append(still_falling(still, RACE_STEPS))
     return " ".join(words)

@@ -78,14 +78,20 @@ def _bars(slopes: np.ndarray, head: int) -> None:
 
     n = len(slopes)
     st.markdown(f"**Slopes** · $m_h = 2^{{-8(h+1)/{n}}}$")
-    said = (
-        f"Each next head's slope is {2 ** (-8 / n):.3g} times the one before: from {slopes[0]:.3g} to {slopes[-1]:.3g}."
-        if n > 1
-        else f"The only head's slope is {slopes[0]:.3g}."
-    )
+    said = slopes_sentence(slopes)
     figure = coloured(alibi.slope_bars, slopes, chosen=head)
     plot(figure, key=key, alt=said, height=380, on_click=clicked)
     st.caption(f"{said}{formula_of_the_paper(n)} Click a bar to see its head.")
+
+
+@claim
+def slopes_sentence(slopes: np.ndarray) -> str:
+    """How the slopes of ALiBi's heads go down from the first to the last."""
+    n = len(slopes)
+    if n == 1:
+        return f"The only head's slope is {slopes[0]:.3g}."
+    step = slopes[1] / slopes[0]
+    return f"Each next head's slope is {step:.3g} times the one before: from {slopes[0]:.3g} to {slopes[-1]:.3g}."
 
 
 def formula_of_the_paper(heads: int) -> str:

@@ -45,6 +45,7 @@ def headline(encoding: str, head: int, low: float, high: float) -> str:
     return f"{encoding} positions: head {head} adds {signed(low)} to {signed(high)} to its scores."
 
 
+@claim
 def by_distance(bias: np.ndarray) -> str:
     """Whether a bias, float [query, key], goes by the distance of query and key, or by more."""
     from transformer.analysis.encodings import spread

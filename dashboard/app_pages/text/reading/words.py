@@ -198,6 +198,7 @@ def named(found: Repetition, labels: Sequence[str], on: str) -> str:
     return f"On {on}, {'; '.join(parts)}."
 
 
+@claim
 def head_sentence(found: Repetition, head: Head, label: str) -> str:
     """One head's scores, and what they are to be compared with."""
     i = found.heads.index(head)
@@ -255,6 +256,7 @@ def distance_title(found: Distances, labels: Sequence[str]) -> str:
     )
 
 
+@claim
 def distance_sentence(found: Distances, head: Head, label: str) -> str:
     """One head's mean distance and reach, beside an even head's."""
     i = found.heads.index(head)

@@ -316,25 +316,29 @@ def looking_sentence(found: SideBySide) -> str:
 
 
 def _shares(found: SideBySide, makers: list[Maker] | None) -> None:
-    n_heads = len(found.written)
     st.markdown("**What each head writes**: $\\;\\text{out} = \\sum_h z_h\\,W_O^{(h)} + b_O$")
-    said = (
-        f"The vectors of the {n_heads} heads and the bias add up to the output: the largest difference is "
-        f"{tiny(found.deviation)}."
-        if n_heads > 1
-        else f"The vector of the head and the bias add up to the output: the largest difference is "
-        f"{tiny(found.deviation)}."
-    )
+    said = _sum_words(found)
     figure = coloured(written_rows, found.written, found.bias, found.out, found.shares)
-    plot(figure, key="head-vectors", alt=said, height=_high(n_heads + 2, 100), makers=makers)
-    length = float(np.linalg.norm(found.out.astype(np.float64)))
-    added = float(found.lengths.sum() + np.linalg.norm(found.bias.astype(np.float64)))
-    cancels = (
-        f" Their lengths add up to {added:.2f}, but the output has length {length:.2f}: vectors can cancel each other."
-        if n_heads > 1 and f"{length:.2f}" != f"{added:.2f}"
-        else ""
-    )
-    st.caption(f"{said}{cancels}")
+    plot(figure, key="head-vectors", alt=said, height=_high(len(found.written) + 2, 100), makers=makers)
+    st.caption(f"{said} {_cancel_words(found)}".strip())
+
+
+@claim
+def _sum_words(found: SideBySide) -> str:
+    """How far the sum of what the heads write is from the output."""
+    n_heads = len(found.written)
+    heads = f"vectors of the {n_heads} heads" if n_heads > 1 else "vector of the head"
+    return f"The {heads} and the bias add up to the output: the largest difference is {tiny(found.deviation)}."
+
+
+@claim
+def _cancel_words(found: SideBySide) -> str:
+    """The lengths of what is added up beside the length of the sum, where these differ."""
+    length = f"{np.linalg.norm(found.out.astype(np.float64)):.2f}"
+    added = f"{found.lengths.sum() + np.linalg.norm(found.bias.astype(np.float64)):.2f}"
+    if len(found.written) == 1 or length == added:
+        return ""
+    return f"Their lengths add up to {added}, but the output has length {length}: vectors can cancel each other."
 
 
 def _high(rows: int, around: int) -> int:

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from transformer.capturing.foreign import Foreign
 
 HOW = """
-**A model of Hugging Face’s library.** Save it as a folder, and write that folder’s path here:
+**A model of Hugging Face’s library.** Save it as a folder on the machine on which this dashboard runs, and write
+that folder’s path above:
 
 ```text
 model.save_pretrained("my-model")       # config.json and *.safetensors
 tokenizer.save_pretrained("my-model")
 ```
 
-Or write the name of a model that lies in this machine’s cache of Hugging Face, as `openai-community/gpt2`. Nothing is
+Or write the name of a model that lies in that machine’s cache of Hugging Face, as `openai-community/gpt2`. Nothing is
 fetched from anywhere, weights are read from safetensors only, and no code of the model’s is run.
 
 **Any other PyTorch model.** Start the dashboard with a function that builds it:

@@ -29,6 +29,13 @@ export function uncover() {
     sidebar.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
 
+/** Close the sidebar where it lies over the page, once another page was chosen in it. Without it the page stays hidden. */
+export function uncoverWhenChosen() {
+  const chosen = ({ target }) => target.closest?.('[data-testid=stSidebarNavLink]') && setTimeout(uncover);
+  document.addEventListener('click', chosen);
+  return () => document.removeEventListener('click', chosen);
+}
+
 /** Its sentences: captions, paragraphs and lists; no titles, labels of widgets, buttons or tables. Without them no term is explained. */
 export const sentences = () =>
   [...page().querySelectorAll('[data-testid=stCaptionContainer] p, [data-testid=stMarkdownContainer] :is(p, li)')].filter(

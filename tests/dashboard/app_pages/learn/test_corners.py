@@ -411,7 +411,7 @@ def test_what_is_fed_and_what_comes_of_it_is_worked_out_by_hand() -> None:
 
 def test_the_errors_are_said_as_they_are() -> None:
     said = {(0.9, 0.6): "Free-running costs 0.30.", (0.5, 0.61): "Free-running saves 0.11."}
-    for (free, helped), verdict in {**said, (0.5, 0.502): "Both are the same."}.items():
+    for (free, helped), verdict in {**said, (0.5, 0.502): "Both are as far off."}.items():
         found = feeding.Fed(*[np.zeros((1, 2, 2))] * 2, np.array([0.4, free]), np.array([0.4, helped]))
         assert feeding.growth_words([3, 4], found).endswith(verdict)
 

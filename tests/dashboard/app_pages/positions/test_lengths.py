@@ -23,7 +23,7 @@ from dashboard.app_pages.positions.lengths import figures, measurement, populati
 from dashboard.models import no_positions
 from dashboard.models.on_the_spot import quick_training
 from tests.kit import claims, strangers
-from tests.kit.claims.laws.measurements import Measured
+from tests.kit.claims.laws.measurements import Measured, Raced
 from tests.kit.pages import ROOT, array, open_page, press, shown, trace
 from tests.kit.pages import figures as drawn
 from tests.kit.runs import TINY, untrained
@@ -322,7 +322,7 @@ class TestPage:
         looks = {(line.line.color, line.line.dash, line.marker.symbol) for line in made}
         assert len(looks) == 24
 
-    def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self) -> None:
+    def test_the_race_says_who_was_still_learning_of_those_that_did_not_solve_it(self, heard: list[Claim]) -> None:
         down, level = Fall(0.2, 0.1), Fall(0.0, 0.1)
         racers = [
             race.Racer("rotary", (90,), (1.0,), True, down),
@@ -335,6 +335,22 @@ class TestPage:
         )
         assert "no loss was still falling" in race.race_sentence([racers[0], racers[2]])
         assert race.race_sentence(racers[:1]) == "Solved: rotary at step 90."
+        near = [race.Racer("alibi", (600,), (0.998,), False, level), race.Racer("none", (3,), (0.1,), False, None)]
+        assert race.race_sentence(near) == (
+            "No encoding solves it. Not solved: ALiBi 0.998 after 600, no positions 0.10 after 3 steps."
+        )
+        for claim, drawn_ in zip(heard, [racers, [racers[0], racers[2]], racers[:1], near], strict=True):
+            made_up = [
+                Raced(
+                    measurement.called(each.positions),
+                    each.steps[-1],
+                    each.shares[-1],
+                    each.solved,
+                    each.fall and each.fall.falling,
+                )
+                for each in drawn_
+            ]
+            claims.judge(cast("Any", made_up), claim)
 
     def test_measuring_anew_says_why_it_cannot_begin_and_the_shipped_one_stays_until_there_is_another(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

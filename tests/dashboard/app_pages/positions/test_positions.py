@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.app_pages.positions.positions.alibi_and_none import formula_of_the_paper
+from dashboard.app_pages.positions.positions.alibi_and_none import formula_of_the_paper, slopes_sentence
+from dashboard.app_pages.positions.positions.bias import by_distance
 from dashboard.app_pages.positions.positions.rotation import _judged
 from dashboard.figures.kit import numbers
 from dashboard.view.link import limits
@@ -365,3 +367,23 @@ def test_the_title_of_a_bias_says_from_what_to_what_a_head_adds():
     from dashboard.app_pages.positions.positions.bias import headline
 
     assert headline("Relative", 1, -2.0, 0.0) == "Relative positions: head 1 adds −2.00 to 0.00 to its scores."
+
+
+@pytest.mark.parametrize(
+    ("bias", "said"),
+    [
+        (np.zeros((1, 1)), "There is only one position."),
+        (-np.abs(np.subtract.outer(np.arange(4), np.arange(4))), "It goes by the distance alone, the same before"),
+        (np.subtract.outer(np.arange(4.0), np.arange(4.0)), "It goes by the distance alone, and is another before"),
+        (np.add.outer(np.arange(4.0), np.arange(4.0)), "Pairs that are equally far apart differ by up to 6:"),
+    ],
+)
+def test_what_a_bias_goes_by_is_said(bias: np.ndarray, said: str, heard: list[Claim]) -> None:
+    assert by_distance(bias).startswith(said)
+    judge(cast("Any", bias), heard[0])
+
+
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_how_slopes_go_down_is_said(heads: int, heard: list[Claim]) -> None:
+    slopes_sentence(np.array([2 ** (-8 * (head + 1) / heads) for head in range(heads)]))
+    judge(cast("Any", SimpleNamespace(view={"pe_heads": f"{heads}"})), heard[0])

@@ -473,3 +473,50 @@ def has_parameters(world: World, numbers: Shown, tensors: str, buffers: str) -> 
     own = [*world.model.parameters()]
     assert (numbers.value, int(tensors)) == (sum(each.numel() for each in own), len(own))
     assert int(buffers) == len([*world.model.buffers()])
+
+
+# --- what all heads write, added up
+
+
+@law(
+    "app_pages/whole_model/block/heads._sum_words",
+    r"The (?:vectors of the (?P<heads>\d+) heads|vector of the head) and the bias add up to the output: the largest "
+    r"difference is (?P<off>[\d.]+(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)\.",
+)
+def add_up(world: World, heads: str | None, off: str) -> None:
+    """To rounding, whose size is not the same on every machine: a dozen times that of single precision at most."""
+    assert int(heads or 1) == world.sizes.n_heads
+    largest = max(np.abs(each).max() for name, each in world.alone[1].vectors.items() if name.endswith(".out"))
+    digits, _, power = off.partition(" × 10")
+    exponent = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+    assert 0 <= float(digits) * 10.0**exponent <= 12 * np.finfo(np.float32).eps * max(1.0, largest)
+
+
+CANCEL = "app_pages/whole_model/block/heads._cancel_words"
+
+
+def lengths_at_each(world: World) -> list[tuple[float, float]]:
+    """What the lengths of all that is added up come to, and the length of the sum: at each place of each attention."""
+    found = []
+    for site, written in world.alone[1].written.items():
+        bias = world.weights[f"{site}.out.bias"]
+        parts = np.linalg.norm(written[0], axis=-1).sum(axis=0) + np.linalg.norm(bias)
+        whole = np.linalg.norm(written[0].sum(axis=0) + bias, axis=-1)
+        found += zip(parts.tolist(), whole.tolist(), strict=True)
+    return found
+
+
+@law(
+    CANCEL,
+    r"Their lengths add up to (?P<added>[\d.]+), but the output has length (?P<length>[\d.]+): vectors can cancel each "
+    r"other\.",
+)
+def cancel(world: World, added: Shown, length: Shown) -> None:
+    assert world.sizes.n_heads > 1
+    assert length.value < added.value
+    assert any(added == parts and length == whole for parts, whole in lengths_at_each(world))
+
+
+@law(CANCEL, None)
+def cancel_nothing(world: World) -> None:
+    assert world.sizes.n_heads == 1 or any(abs(parts - whole) < 0.011 for parts, whole in lengths_at_each(world))

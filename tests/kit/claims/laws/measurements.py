@@ -194,3 +194,130 @@ def right_at_length(world: World, asked: str, length: str, gru: Shown, attention
     error = max(4 * (share * (1 - share) / values["sequences"]) ** 0.5 for share in shares)
     assert asked != "One vector forgets" or shares[0] < min(shares[1:])
     assert asked == "One vector forgets" or shares[0] + 2 * error > min(shares[1:])
+
+
+# --- the race of encodings, and what teacher forcing does
+
+
+@dataclass(frozen=True)
+class Raced:
+    """A made-up racer: what it is called, its last step, how much it had right then, and what its loss did."""
+
+    name: str
+    step: int
+    share: float
+    solved: bool
+    falling: bool | None
+    """None where it took too few steps to be known."""
+
+
+@law(
+    "app_pages/positions/lengths/race.race_sentence",
+    r"(?:Solved: (?P<solved>[^.]+)\.|No encoding solves it\.)"
+    r"(?: Not solved: (?P<others>.+?) steps\.)?"
+    r"(?: At the end (?:no loss was still falling|the loss was still falling for (?P<falling>[^:]+): more steps may "
+    r"help there) \(.*\)\.)?",
+    rare=True,
+)
+def came_in(world: list[Raced], solved: str | None, others: str | None, falling: str | None) -> None:
+    ahead = sorted((each.step, each.name) for each in world if each.solved)
+    named = [each.rsplit(" at step ", 1) for each in solved.split(", ")] if solved else []
+    assert [int(step) for _, step in named] == [step for step, _ in ahead]
+    assert {(int(step), name) for name, step in named} == {*ahead}
+    left = [each for each in world if not each.solved]
+    told = [re.fullmatch(r"(.+) ([\d.]+) after (\d+)", each) for each in others.split(", ")] if others else []
+    assert len(told) == len(left)
+    for each, one in zip(left, told, strict=True):
+        assert one is not None
+        assert (one[1], int(one[3])) == (each.name, each.step)
+        assert Shown(one[2]) == each.share or (each.share >= 0.995 and float(one[2]) <= each.share < 1)
+        assert (one[2] == "1.00") == (each.share == 1)
+    assert {*re.split(", | and ", falling or "")} - {""} == {each.name for each in left if each.falling}
+
+
+FORCING = [ROOT / "checkpoints" / f"{name}.json" for name in ("corners-narrow", "corners-none", "corners")]
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What a file of teacher forcing holds: its settings, and the errors by probability and seed."""
+
+    settings: dict[str, float | str]
+    own: dict[float, list[float]]
+    helped: dict[float, list[float]]
+
+    def difference(self) -> tuple[float, float, float]:
+        """How much larger the error is after training with true corners alone: the mean, and its 95 % interval."""
+        none, only = min(self.own), max(self.own)
+        each = [after - before for before, after in zip(self.own[none], self.own[only], strict=True)]
+        half = t95(len(each) - 1) * statistics.stdev(each) / len(each) ** 0.5
+        mean = sum(each) / len(each)
+        return mean, mean - half, mean + half
+
+
+def forced_by_hand() -> list[Forced]:
+    """The shipped measurements."""
+    found = []
+    for path in FORCING:
+        values = json.loads(path.read_text())
+        own: dict[float, list[float]] = {}
+        helped: dict[float, list[float]] = {}
+        for trial in sorted(values["trials"], key=lambda each: each["seed"]):
+            own.setdefault(trial["chance"], []).append(trial["error"])
+            helped.setdefault(trial["chance"], []).append(trial["helped_error"])
+        found.append(Forced(values["config"], own, helped))
+    return found
+
+
+FORCES = "app_pages/learn/corners/teacher_forcing."
+
+
+@law(
+    f"{FORCES}sentence",
+    r"Free-running, the error is (?P<before>[\d.]+) after training without true corners \(p = 0\) and "
+    r"(?P<after>[\d.]+) after training with them \(p = 1\)\. The difference is (?P<mean>[+−\d.]+) \(95 % interval "
+    r"(?P<low>[+−\d.]+) to (?P<high>[+−\d.]+), (?P<seeds>\d+) seeds\): (?P<verdict>these seeds show no difference|"
+    r"teacher forcing costs free-running error|teacher forcing saves free-running error)\. With the true first corner, "
+    r"the errors are (?P<told>[\d.]+) and (?P<used>[\d.]+)\.",
+)
+def costs_or_saves(
+    world: World, before: Shown, after: Shown, mean: str, low: str, high: str, seeds: str, verdict: str, told: Shown,
+    used: Shown,
+) -> None:  # fmt: skip
+    """Of one of the shipped measurements: the others have other numbers."""
+    mean_, low_, high_ = (Shown(each.removeprefix("+")) for each in (mean, low, high))
+
+    def holds(found: Forced) -> bool:
+        means = [
+            sum(each) / len(each) for each in (found.own[0.0], found.own[1.0], found.helped[0.0], found.helped[1.0])
+        ]
+        return (
+            all(shown == value for shown, value in zip((before, after, told, used), means, strict=True))
+            and all(shown == value for shown, value in zip((mean_, low_, high_), found.difference(), strict=True))
+            and int(seeds) == len(found.own[0.0])
+        )
+
+    (found,) = [each for each in forced_by_hand() if holds(each)]
+    _, least, most = found.difference()
+    assert ("costs" in verdict, "saves" in verdict) == (least > 0, most < 0)
+
+
+@law(f"{FORCES}sentence", r"(?P<done>\d+) of (?P<planned>\d+) trainings are done\.", rare=True)
+def are_done(world: World, done: str, planned: str) -> None:
+    assert int(done) < int(planned)
+
+
+@law(
+    f"{FORCES}case",
+    r"(?P<attention>.+) attention, width (?P<width>\d+), up to (?P<most>\d+) corners: (?P<does>no difference|costs "
+    r"error|saves error)",
+)
+def does(world: World, attention: str, width: str, most: str, does: str) -> None:
+    (found,) = [
+        each
+        for each in forced_by_hand()
+        if each.settings["attention"] == attention.replace("no", "none")
+        and (each.settings["d_model"], each.settings["most"]) == (int(width), int(most))
+    ]
+    _, least, high = found.difference()
+    assert does == ("costs error" if least > 0 else "saves error" if high < 0 else "no difference")

@@ -418,3 +418,67 @@ def fall_about_as_low(
         assert {*two.split(" and ")} <= level
     else:
         assert len(level) >= (int(many) if many else len(found)) > 1
+
+
+# --- the slopes of ALiBi, and what a bias goes by
+
+
+@law(
+    "app_pages/positions/positions/alibi_and_none.slopes_sentence",
+    r"Each next head's slope is (?P<step>[\d.]+) times the one before: from (?P<first>[\d.]+) to (?P<last>[\d.e−-]+)\.",
+)
+def go_down(world: World, step: Shown, first: Shown, last: str) -> None:
+    """Press et al. (2022), section 3: a geometric sequence that begins at 2^(−8/n) with that very ratio."""
+    heads = int(dict(world.view).get("pe_heads") or world.sizes.n_heads)
+    slopes = [2 ** (-8 * (head + 1) / heads) for head in range(heads)]
+    assert heads > 1
+    assert abs(step.value / 2 ** (-8 / heads) - 1) < 0.006
+    assert abs(first.value / slopes[0] - 1) < 0.006
+    assert abs(float(last) / slopes[-1] - 1) < 0.006
+
+
+@law(
+    "app_pages/positions/positions/alibi_and_none.slopes_sentence",
+    r"The only head's slope is (?P<slope>[\d.]+)\.",
+    rare=True,
+)
+def has_one_slope(world: World, slope: str) -> None:
+    assert int(dict(world.view).get("pe_heads") or world.sizes.n_heads) == 1
+    assert abs(float(slope) * 2**8 - 1) < 0.006
+
+
+GOES_BY = "app_pages/positions/positions/bias.by_distance"
+
+
+def differences(bias: np.ndarray) -> tuple[float, float]:
+    """How far pairs that are as far apart, in one direction, differ; and how far those of both directions do."""
+    n = len(bias)
+    apart = max(np.ptp(np.diagonal(bias, away)) for away in range(1 - n, n))
+    both = max(abs(bias[i, j] - bias[j, i]) for i in range(n) for j in range(n))
+    return float(apart), float(both)
+
+
+@law(GOES_BY, r"There is only one position\.", rare=True)
+def has_one_position(world: np.ndarray) -> None:
+    assert world.shape == (1, 1)
+
+
+@law(
+    GOES_BY,
+    r"Pairs that are equally far apart differ by up to (?P<far>[\d.e-]+): the positions matter too\.",
+    rare=True,
+)
+def goes_by_positions(world: np.ndarray, far: str) -> None:
+    assert abs(float(far) / differences(world)[0] - 1) < 0.006
+
+
+@law(
+    GOES_BY,
+    r"It goes by the distance alone, (?P<how>and is another before the query than behind it|the same before the query "
+    r"and behind it)\.",
+    rare=True,
+)
+def goes_by_distance(world: np.ndarray, how: str) -> None:
+    apart, both = differences(world)
+    assert apart < 2e-6 * max(1.0, float(np.abs(world).max()))
+    assert ("another" in how) == (both > 1e-6 * max(1.0, float(np.abs(world).max())))

@@ -494,6 +494,30 @@ def is_off_after_either(world: World, helped: Shown, free: Shown) -> None:
     assert free == own[1]
 
 
+@law(
+    f"{CORNERS}feeding.growth_words",
+    r"In training this GRU read true corners only \(p = 1\)\. Corner (?P<second>\d+) is (?P<helped>[\d.]+) off when it "
+    r"reads the true corner (?P<first>\d+), and (?P<free>[\d.]+) off when it reads its own\. (?P<verdict>Both are as "
+    r"far off|Free-running (?P<does>costs|saves) (?P<more>[\d.]+))\.",
+)
+def free_running_costs(
+    world: World,
+    second: str,
+    helped: Shown,
+    first: str,
+    free: Shown,
+    verdict: str,
+    does: str | None,
+    more: Shown | None,
+) -> None:
+    assert int(second) == int(first) + 1
+    is_off_after_either(world, helped, free)
+    between = round(free.value - helped.value, 2)
+    assert (does is None) == (between == 0)
+    if does is not None and more is not None:
+        assert (does == "costs", more.value) == (between > 0, abs(between))
+
+
 def settings(world: World) -> CornerConfig:
     """The training that the page's link asks for."""
     known = {"corner_seed": int, "corner_width": int, "corner_most": int, "corner_attention": str}

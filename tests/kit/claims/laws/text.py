@@ -529,6 +529,24 @@ def have_names(world: World, on: str, parts: str) -> None:
         assert is_one or is_other == (previous[index] >= 0) or abs(previous[index]) < 1e-4
 
 
+SHARE = r"(?P<{0}>[−\d.]+)(?: ± (?P<{0}_half>[\d.]+))?"
+
+
+@law(
+    f"{READING}head_sentence",
+    rf"Head (?P<head>[\d.]+) puts {SHARE.format('again')} of its attention on the token after the first occurrence, "
+    rf"and {SHARE.format('other')} on the same position if nothing is repeated\. It puts {SHARE.format('previous')} on "
+    r"the previous token\. A head that looks evenly puts (?P<even>[\d.]+) on each\.",
+)
+def puts_on_each(world: World, head: str, even: Shown, **said: str | None) -> None:
+    found, index = twice_by_hand(world), world.heads.index(world.head(head))
+    for name in ("again", "other", "previous"):
+        mean, _, high = ends(found[name][:, index])
+        assert Shown(said[name] or "") == mean
+        assert Shown(said[f"{name}_half"] or "0.000") == high - mean
+    assert even == found["even"][:, index].mean()
+
+
 SAVED = (
     r"(?:as much as in the first, within (?P<{0}_within>[\d.]+) nats|"
     r"(?P<{0}>[\d.]+) ± (?P<{0}_half>[\d.]+) nats (?P<{0}_way>less|more))"
@@ -559,20 +577,27 @@ def block_costs(world: World, **said: str | None) -> None:
 # --- how far heads look
 
 
-def away_by_hand(world: World) -> dict[str, float]:
-    """Also on sequences that the page has not read; of a text they are few."""
-    lawful = world.task.lawful
-    batch = world.others(1024) if lawful else world.task.encode(world.task.draw(np.random.default_rng(5), 16, 256))
-    seen = world.through(batch)
-    n = batch.tokens.shape[1]
+def by_distance(world: World, *, even: bool = False) -> dict[str, np.ndarray]:
+    """The share of attention at each distance, by head, of the second half's queries; or of heads that look evenly.
+
+    Of a task with a law on sequences that the page has not read; of a text on those that it draws.
+    """
+    lawful, rng = world.task.lawful, np.random.default_rng([0, 6])
+    batch = world.others(1024) if lawful else world.task.encode(world.task.draw(rng, 16, 256))
+    seen, n, found = world.through(batch), batch.tokens.shape[1], {}
     away = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))[n // 2 :]
-    return {
-        f"{head.layer}.{head.index}": float(
-            (seen.patterns[head.site][:, head.index, n // 2 :] * away).sum(axis=2).mean()
-        )
-        for head in world.heads
-        if head.site.endswith("self_attention")
-    }
+    for head in world.heads:
+        if head.site.endswith("self_attention"):
+            looks = (seen.masks if even else seen.patterns)[head.site][:, head.index, n // 2 :].astype(float)
+            looks = looks / np.maximum(looks.sum(axis=2, keepdims=True), 1e-300) if even else looks
+            mean = looks.mean(axis=0)
+            found[f"{head.layer}.{head.index}"] = np.bincount(away.ravel(), mean.ravel(), n) / len(away)
+    return found
+
+
+def away_by_hand(world: World) -> dict[str, float]:
+    """How many tokens away each head looks on average."""
+    return {name: float(each @ np.arange(len(each))) for name, each in by_distance(world).items()}
 
 
 HEADS = r"(?:[Hh]eads? (?P<{0}>[\d., and]+)|(?P<{0}_many>\d+) heads)"
@@ -607,6 +632,24 @@ def looks_away(world: dict[str, float], who: str, far: Shown) -> None:
     """A test of the words says it: the shipped models have several heads, and they look near and far."""
     assert {f"{value:.1f}" for value in world.values()} == {str(far)}
     assert who == (f"Head {next(iter(world))} looks" if len(world) == 1 else f"All {len(world)} heads look")
+
+
+@law(
+    f"{READING}distance_sentence",
+    r"Head (?P<head>[\d.]+) looks (?P<away>[\d.]+)(?: ± (?P<half>[\d.]+))? tokens away on average, a head that looks "
+    r"evenly (?P<even>[\d.]+)\. 90% of its attention is at most (?P<reach>\d+) tokens? away\.",
+)
+def looks_so_far(world: World, head: str, away: Shown, half: str | None, even: Shown, reach: str) -> None:
+    """Of a task with a law within what other sequences can tell; of a text by the digit that is shown."""
+    looks, room = by_distance(world), 0.02 if world.task.lawful else 0.0
+    mean = float(looks[head] @ np.arange(len(looks[head])))
+    assert abs(mean - away.value) < 0.05 + 1e-3 + room * mean
+    assert half is None or float(half) < max(1.0, away.value)
+    evenly = by_distance(world, even=True)[head]
+    assert abs(evenly @ np.arange(len(evenly)) - even.value) < 0.05 + 1e-3
+    within = looks[head].cumsum()
+    assert within[int(reach)] > 0.9 - 1e-4 - room
+    assert int(reach) == 0 or within[int(reach) - 1] < 0.9 + 1e-4 + room
 
 
 # --- a text on pages that speak of every model
