@@ -258,7 +258,8 @@ WATCH = """() => {
     const box = [...document.querySelectorAll('.st-key-prediction *')].find(({ shadowRoot }) => shadowRoot);
     const asks = box?.shadowRoot.querySelector('h2')?.textContent ?? '';
     const covered = Boolean(asks) && !('predicted' in document.documentElement.dataset);
-    const last = seen.at(-1), now = { step: Number(step), asks, covered, since: performance.timeOrigin + performance.now() };
+    const since = performance.timeOrigin + performance.now();
+    const last = seen.at(-1), now = { step: Number(step), asks, covered, since };
     if (!last || ['step', 'asks', 'covered'].some((name) => last[name] !== now[name])) seen.push(now);
     requestAnimationFrame(look);
   };
