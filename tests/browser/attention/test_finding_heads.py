@@ -3,6 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.kit.driving import click_at, plot, point_at_cell, query, title, wait_until_painted
+from tests.kit.waiting import wait_for
 
 
 def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
@@ -45,3 +46,39 @@ def test_a_point_a_cell_and_a_row_choose_their_head(page: Page, address: str):
     expect(page).to_have_url(query(head="decoder.1.self_attention.1"))
     for words in ("Head 1.1 looks", "Head 1.1 puts"):
         expect(page.get_by_text(words).first).to_be_visible()
+
+
+FOUND = "() => document.querySelector('.al-glossary')?.__glossary?.heads.found.map(({ name }) => name) ?? []"
+MIDDLE = """() => {
+  const { heads } = document.querySelector('.al-glossary').__glossary;
+  const [{ left, top, width, height }] = heads.found[0].range.getClientRects();
+  return [left + width / 2, top + height / 2];
+}"""
+LIT = "() => [...CSS.highlights.get('al-lit') ?? []].map((each) => each.toString())"
+GRID = """() => [...document.querySelectorAll('*')]
+  .flatMap(({ shadowRoot }) => [...shadowRoot?.querySelectorAll('.grid') ?? []]).map(({ __grid }) => __grid.lit)"""
+PANEL = """(host, panel) => {
+  const { boxes, ratio } = host.__grid;
+  const { left, top } = host.getBoundingClientRect();
+  const { x, y, width, height } = boxes[panel];
+  return [left + (x + width / 2) / ratio, top + (y + height / 2) / ratio];
+}"""
+
+
+def test_words_that_name_a_head_light_it_up_in_the_grid_and_the_other_way_round(page: Page, address: str):
+    """Elsewhere on the page nothing is lit."""
+    page.goto(f"{address}/heads?run=reverse")
+    wait_until_painted(page, plots=3)
+    named = wait_for("named heads", lambda: page.evaluate(FOUND), bool)
+    assert {*named} == {"0.2"}  # that in focus is spoken of in the title, in its own sentence and in the caption
+    assert len(named) >= 3
+    page.mouse.move(*page.evaluate(MIDDLE))
+    wait_for("a lit head", lambda: page.evaluate(GRID), lambda found: "0.2" in found)
+    assert page.evaluate(LIT) == ["Head 0.2"] * len(named)
+    page.mouse.move(2, 2)
+    wait_for("no lit head", lambda: page.evaluate(GRID), lambda found: {*found} == {None})
+    assert page.evaluate(LIT) == []
+    picture = page.locator(".grid").first
+    for panel, words in ((2, ["Head 0.2"] * len(named)), (5, [])):
+        page.mouse.move(*picture.evaluate(PANEL, panel))
+        wait_for("the words of a head", lambda: page.evaluate(LIT), lambda found, words=words: found == words)

@@ -1,11 +1,15 @@
 // Explains the terms of a page where each stands first in its sentences. They are marked with the browser's highlights: the
 // elements belong to Streamlit, and are not touched. By keyboard, and to be heard, the same words stand behind a button.
+// The heads that sentences name are marked in the same way (heads.js).
 
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { page, sentences } from '../../attention-lab.shared/kit/streamlit_private.js';
+import { highlight, leave, span, texts, under } from '../../attention-lab.shared/kit/words.js';
+import { NamedHeads } from '../../attention-lab.shared/glossary/heads.js';
 
 const MARK = 'al-terms'; // of the highlight, in glossary.css
+const OTHERS = '.katex, code, a, strong, [role=img]'; // no formula, no code, no link, nothing bold, which is a title
 const SETTLED = 250; // ms without a change after which a page is read
 
 export default mounting('glossary', (root) => new Glossary(root));
@@ -18,13 +22,15 @@ class Glossary {
     this.card = this.host.querySelector('.al-meaning');
     this.terms = [];
     this.found = []; // [{ name, meaning, range }], in the page's order
+    this.heads = new NamedHeads();
     this.host.__glossary = this; // for a hand-out (document/write.js), and for tests
     this.over = new AbortController();
     const { signal } = this.over;
     this.observer = new MutationObserver((changes) => changes.every(({ target }) => this.host.contains(target)) || this.later());
     this.observer.observe(page(), { childList: true, subtree: true, characterData: true });
+    document.addEventListener('attention-lab-drawn', () => this.later(), { signal }); // a grid of heads may have come
     document.addEventListener('pointermove', (event) => event.pointerType === 'mouse' && this.point(event), { signal });
-    document.addEventListener('click', (event) => this.show(this.at(event)), { signal });
+    document.addEventListener('click', (event) => this.tap(event), { signal });
     document.addEventListener('keydown', (event) => event.key === 'Escape' && this.show(null), { signal });
     document.addEventListener('scroll', () => this.show(null), { signal, capture: true, passive: true });
   }
@@ -43,9 +49,10 @@ class Glossary {
   /** Find each term where it stands first. */
   read() {
     if (!this.host.isConnected) return;
+    this.heads.read();
     const found = new Map();
     for (const sentence of sentences()) {
-      const nodes = texts(sentence);
+      const nodes = texts(sentence, OTHERS);
       const whole = nodes.map((node) => node.data).join('');
       for (const match of whole.matchAll(this.pattern)) {
         const [name, , meaning] = this.terms[match.slice(1).findIndex((group) => group !== undefined)];
@@ -54,7 +61,7 @@ class Glossary {
     }
     const before = this.found.map(({ name }) => name).join();
     this.found = [...found.values()];
-    globalThis.CSS.highlights?.set(MARK, new Highlight(...this.found.map(({ range }) => range)));
+    highlight(MARK, this.found.map(({ range }) => range));
     if (before === this.found.map(({ name }) => name).join()) return; // a list that is open stays as it is
     this.button.hidden = !this.found.length;
     const sorted = this.found.toSorted((one, other) => one.name.localeCompare(other.name));
@@ -62,13 +69,17 @@ class Glossary {
   }
 
   /** The term under the pointer. */
-  at({ clientX: x, clientY: y, target }) {
-    if (this.host.contains(target)) return null;
-    const holds = ({ left, right, top, bottom }) => x >= left && x <= right && y >= top && y <= bottom;
-    return this.found.find(({ range }) => range.startContainer.parentElement?.contains(target) && [...range.getClientRects()].some(holds)) ?? null;
+  at(event) {
+    return this.host.contains(event.target) ? null : (under(this.found, event) ?? null);
+  }
+
+  tap(event) {
+    this.heads.point(event);
+    this.show(this.at(event));
   }
 
   point(event) {
+    this.heads.point(event);
     const found = this.at(event);
     if (found || this.card.matches(':popover-open')) this.show(found);
   }
@@ -95,38 +106,9 @@ class Glossary {
     this.over.abort();
     this.observer.disconnect();
     clearTimeout(this.timer);
-    globalThis.CSS.highlights?.delete(MARK);
+    this.heads.dispose();
+    leave(MARK);
   }
-}
-
-/** The text nodes of a sentence that are words of it: no formula, no code, no link, nothing bold, which is a title. */
-function texts(sentence) {
-  const found = [];
-  const walker = document.createTreeWalker(sentence, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    if (!walker.currentNode.parentElement.closest('.katex, code, a, strong, [role=img]')) found.push(walker.currentNode);
-  }
-  return found;
-}
-
-/** The range of so many letters from a place on, counted through all nodes. */
-function span(nodes, start, length) {
-  const range = new Range();
-  let passed = 0;
-  let begun = false;
-  for (const node of nodes) {
-    const end = passed + node.length;
-    if (!begun && start < end) {
-      range.setStart(node, start - passed);
-      begun = true;
-    }
-    if (begun && start + length <= end) {
-      range.setEnd(node, start + length - passed);
-      break;
-    }
-    passed = end;
-  }
-  return range;
 }
 
 function element(tag, text) {

@@ -2,12 +2,12 @@
 
 import { ARROWS } from '../../attention-lab.shared/canvas/canvases.js';
 import { Chooser, SETTLE } from '../../attention-lab.shared/canvas/chooser.js';
-import { announce, chosen, hand, heed, listen, screen } from '../../attention-lab.shared/kit/link.js';
+import { announce, chosen, hand, heed, light, listen, lit, screen } from '../../attention-lab.shared/kit/link.js';
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { isConnected } from '../../attention-lab.shared/kit/streamlit_private.js';
 import { cellAt, decode, endsAs, neighbour, placeOf, sentence } from '../../attention-lab.shared/matrix/data.js';
 import { layOut, pick } from '../../attention-lab.shared/matrix/layout.js';
-import { mark, paint } from '../../attention-lab.shared/matrix/paint.js';
+import { mark, outline, paint } from '../../attention-lab.shared/matrix/paint.js';
 
 const SMALL = 60; // pixels of a thumbnail below which the grid is a picture on a card: it says nothing below itself
 
@@ -20,6 +20,8 @@ class Grid extends Chooser {
     this.silence = listen(this, (cell, group) => group === this.data?.link && this.follow(cell));
     this.ignore = heed(this, (_, group) => group === this.data?.link && this.data.focus === null && this.settle());
     this.leave = screen(this, (film) => this.replay(film));
+    this.lit = null; // the name of a head that is pointed at elsewhere
+    this.dim = lit(this, (name) => this.shine(name));
     this.host.__grid = this; // for tests: panels, boxes, ratio, frames
   }
 
@@ -80,6 +82,7 @@ class Grid extends Chooser {
   hover(place) {
     const panel = place && this.panels[place.panel];
     const on = place && place.row !== null;
+    if (panel?.name !== this.pointed?.name) light(panel?.name ?? null, this);
     this.pointed = panel ?? null;
     this.host.style.cursor = panel ? 'pointer' : '';
     const cell = on ? cellAt(panel, place.row, place.column) : null;
@@ -87,6 +90,19 @@ class Grid extends Chooser {
     this.cell = cell;
     this.redraw();
     if (moved && this.data.link) announce(this.data.link, cell, this);
+  }
+
+  /** Outline the head of this name, which is pointed at elsewhere; null is none. */
+  shine(name) {
+    if (name === this.lit) return;
+    this.lit = name;
+    this.redraw();
+  }
+
+  mark(context) {
+    super.mark(context);
+    const panel = this.lit === null ? undefined : this.panels.find(({ name }) => name === this.lit);
+    if (panel) outline(context, this.boxes[panel.index], this.theme, this.ratio);
   }
 
   /** A moment of a replay in place of the patterns it ends with; with null these again. Returns whether it shows any. */
@@ -126,5 +142,6 @@ class Grid extends Chooser {
     this.silence();
     this.ignore();
     this.leave();
+    this.dim();
   }
 }

@@ -1,8 +1,10 @@
-// What the components of a page share inside the browser: the hovered cell, which head is chosen, its pattern, and a replay.
+// What the components of a page share inside the browser: the hovered cell, which head is chosen or pointed at, its pattern,
+// and a replay.
 // One event, no round trip to Python.
 
 const HOVER = 'attention-lab:hover';
 const CHOICE = 'attention-lab:choice';
+const LIGHT = 'attention-lab:light';
 const PATTERN = 'attention-lab:pattern';
 const REPLAY = 'attention-lab:replay';
 const choices = new Map(); // group -> the number of its chosen head
@@ -37,6 +39,12 @@ export const chosen = (group) => choices.get(group);
 
 /** Call `handler(choice, group)` when somebody other than `self` chooses; returns what stops it. */
 export const heed = (self, handler) => hear(CHOICE, self, handler);
+
+/** Say which head is pointed at, by its name, in words or in a picture; null is none. */
+export const light = (name, source) => say(LIGHT, null, name, source);
+
+/** Call `handler(name or null)` when somebody other than `self` points at a head; returns what stops it. */
+export const lit = (self, handler) => hear(LIGHT, self, handler);
 
 /**
  * Hand over the pattern of a head that was just chosen, which a grid holds before Python sends the head: `data` is the

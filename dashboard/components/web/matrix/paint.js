@@ -160,6 +160,18 @@ export function mark(context, data, layout, theme, ratio, cell, focus) {
   context.fillText(text, box.x + ratio, (box.top + box.y - edge) / 2 + ratio);
 }
 
+/** A broad frame around a panel that is pointed at elsewhere. */
+export function outline(context, box, theme, ratio) {
+  const edge = 4 * ratio;
+  context.save();
+  context.strokeStyle = theme.primary;
+  context.lineWidth = edge;
+  context.shadowColor = theme.primary;
+  context.shadowBlur = 10 * ratio;
+  context.strokeRect(box.x - edge / 2, box.y - edge / 2, box.width + edge, box.height + edge);
+  context.restore();
+}
+
 const LIGHT = 'rgba(255, 255, 255, 0.9)';
 const DARK = 'rgba(0, 0, 0, 0.6)';
 
