@@ -5,7 +5,7 @@
 import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { unpack } from '../../attention-lab.shared/kit/payload.js';
 import { page, sentences } from '../../attention-lab.shared/kit/streamlit_private.js';
-import { highlight, leave, span, texts, under } from '../../attention-lab.shared/kit/words.js';
+import { highlight, leave, span, texts, under } from '../../attention-lab.shared/glossary/words.js';
 import { NamedHeads } from '../../attention-lab.shared/glossary/heads.js';
 
 const MARK = 'al-terms'; // of the highlight, in glossary.css

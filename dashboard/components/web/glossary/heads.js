@@ -1,10 +1,10 @@
 // The heads that a page's sentences name: pointing at "head 0.2" outlines it in the grid of heads, and pointing at it there
 // marks the words that speak of it.
 
-import { light, lit } from '../../attention-lab.shared/kit/link.js';
-import { standing } from '../../attention-lab.shared/kit/mount.js';
-import { page, sentences } from '../../attention-lab.shared/kit/streamlit_private.js';
-import { highlight, leave, span, texts, under } from '../../attention-lab.shared/kit/words.js';
+import { light, lit } from '../kit/link.js';
+import { standing } from '../kit/mount.js';
+import { page, sentences } from '../kit/streamlit_private.js';
+import { highlight, leave, span, texts, under } from './words.js';
 
 const NAMED = 'al-heads'; // of the highlights, in glossary.css
 const LIT = 'al-lit';
