@@ -66,7 +66,7 @@ PANEL = """(host, panel) => {
 
 
 def test_words_that_name_a_head_light_it_up_in_the_grid_and_the_other_way_round(page: Page, address: str):
-    """That in focus is spoken of in the title, in its own sentence and in the caption; others where they are compared."""
+    """That in focus is named in the title, in its own sentence and in the caption; others where they are compared."""
     page.goto(f"{address}/heads?run=reverse")
     wait_until_painted(page, plots=3)
     page.wait_for_function(MEASURED)  # from now on nothing moves away under the pointer
