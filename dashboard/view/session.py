@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 BEHIND = 0.5
 """Seconds after its first look at a model for which a page keeps back what nobody needs at once."""
-JUST_WRITTEN = 1.0
-"""Seconds after which the browser has heard of an address: one of before is then that of a link."""
+JUST_WRITTEN, UNHEARD = 1.0, 10.0
+"""Seconds after which an address of before is that of a link: once the browser has named the new one, and else."""
 AT_MOST_BEHIND = 8
 """Addresses that are remembered after they were written over: a browser is not further behind."""
 
@@ -50,6 +50,7 @@ def begin(page: str, *, imported: bool = False) -> None:
     another, opened = imported != state.get("imported", imported), "settings" not in state
     state.page, state.around, state.imported, state.maker = page, None, imported, None
     listen()
+    state.heard = state.get("heard", False) or query == state.get("written")
     unheard = not opened and _is_unheard_of(query)
     read = opened or bool(query and not touched and query != state.get("written") and not unheard)
     if read:
@@ -85,18 +86,19 @@ def end() -> None:
         st.query_params.from_dict(query)
         state.written_over = [each for each in state.get("written_over", []) if each != query][1 - AT_MOST_BEHIND :]
         state.written_over += [found]
-        state.written, state.written_at = query, time.monotonic()
+        state.written, state.written_at, state.heard = query, time.monotonic(), False
 
 
 def _is_unheard_of(query: dict[str, str]) -> bool:
     """Whether a request names no address, or one that was just written over: the browser may know of no other.
 
-    What a run sends at its end gets lost where another request comes at that moment.
+    What a run sends at its end gets lost where another request comes at that moment. A busy browser hears of it late.
     """
     state = st.session_state
     if query == state.get("written") or went_back():
         return False
-    just = time.monotonic() - state.get("written_at", -math.inf) < JUST_WRITTEN
+    patience = JUST_WRITTEN if state.heard else UNHEARD
+    just = time.monotonic() - state.get("written_at", -math.inf) < patience
     return not query or (just and query in state.get("written_over", []))
 
 

@@ -17,19 +17,20 @@ OPENED, CHOSEN = "reverse", "reverse-aligned"
 
 
 @pytest.mark.parametrize(
-    ("back", "just", "names", "shown"),
+    ("back", "heard", "long_ago", "names", "shown"),
     [
-        (False, True, "before", CHOSEN),
-        (False, False, "before", OPENED),
-        (True, True, "before", OPENED),
-        (False, False, "none", CHOSEN),
-        (False, True, "another", OPENED),
+        (False, False, False, "before", CHOSEN),
+        (False, False, True, "before", OPENED),
+        (False, True, False, "before", OPENED),
+        (True, False, False, "before", OPENED),
+        (False, True, True, "none", CHOSEN),
+        (False, False, False, "another", OPENED),
     ],
 )
 def test_an_address_that_was_just_written_over_is_read_only_where_the_reader_went_back(
-    back: bool, just: bool, names: str, shown: str, monkeypatch: pytest.MonkeyPatch
+    back: bool, heard: bool, long_ago: bool, names: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that is sent before the browser hears of its new address names the one of before.
+    """A request that is sent before the browser hears of its new address names the one of before, until one names that.
 
     Or it names none, where it tells of several parts of the page. What it has not heard of is written once more.
     """
@@ -38,7 +39,10 @@ def test_an_address_that_was_just_written_over_is_read_only_where_the_reader_wen
     app.selectbox(key="control-run").set_value(CHOSEN).run()
     assert app.query_params["run"] == CHOSEN
     monkeypatch.setattr(session, "went_back", lambda: back)
-    monkeypatch.setattr(session, "JUST_WRITTEN", PATIENCE if just else 0.0)
+    monkeypatch.setattr(session, "JUST_WRITTEN", 0.0)
+    monkeypatch.setattr(session, "UNHEARD", 0.0 if long_ago else PATIENCE)
+    if heard:
+        app.run()
     named = {"before": before, "none": {}, "another": before | {"live": "1"}}[names]
     app.query_params.clear()
     for name, value in named.items():
