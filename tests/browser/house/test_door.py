@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.server.private_names import exists
-from tests.kit.driving import PATIENCE, ROOT, dashboard, listen, out_strip, title
+from tests.kit.driving import PATIENCE, ROOT, SETTLED, dashboard, listen, out_strip, title
 from tests.kit.waiting import wait_for
 
 ANY = "This transformer reads up to eight digits and writes them backwards."
@@ -191,7 +191,10 @@ def test_on_a_phone_the_menu_goes_once_a_page_was_chosen_in_it(visit: Callable[.
     expect(page).to_have_url(re.compile("/positions"))
     expect(opens).to_be_visible()
     opens.click()  # it can be opened again, and stays
-    expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Mask effects")).to_be_in_viewport()
+    page.wait_for_function(SETTLED)
+    another = page.get_by_test_id("stSidebarNavLink").filter(has_text="Mask effects")
+    another.scroll_into_view_if_needed()
+    expect(another).to_be_in_viewport()
 
 
 BUSY = """() => {

@@ -219,8 +219,8 @@ class Arcs extends Canvases {
   tell() {
     const { cell, data, refused } = this;
     if (refused) return this.say(refused);
-    if (this.isTyping() && data.typing) return this.say(`${data.typing.hint}: the answer follows as you type.`);
-    if (!cell || !data.looks) return this.say('');
+    const hint = this.isTyping() && data.typing ? `${data.typing.hint}: the answer follows as you type.` : '';
+    if (!cell || !data.looks) return this.say(hint);
     const answer = data.looks.rows.indexOf(cell.row);
     const best = strongest(data.looks, cell.row);
     const read = this.name(best.token);

@@ -373,7 +373,7 @@ def test_the_title_of_a_bias_says_from_what_to_what_a_head_adds():
     ("bias", "said"),
     [
         (np.zeros((1, 1)), "There is only one position."),
-        (-np.abs(np.subtract.outer(np.arange(4), np.arange(4))), "It goes by the distance alone, the same before"),
+        (-np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))), "It goes by the distance alone, the same before"),
         (np.subtract.outer(np.arange(4.0), np.arange(4.0)), "It goes by the distance alone, and is another before"),
         (np.add.outer(np.arange(4.0), np.arange(4.0)), "Pairs that are equally far apart differ by up to 6:"),
     ],
