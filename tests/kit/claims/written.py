@@ -20,13 +20,18 @@ def shares_of(logits: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def power_of_ten(text: str) -> tuple[float, int]:
+    """The digits and the exponent of "1.2 × 10⁻⁷"; of a number without one the exponent is 0."""
+    digits, _, power = text.partition(" × 10")
+    return float(digits), int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+
+
 def is_small(text: str, value: float) -> bool:
     """Is it written with three digits, or as a power of ten?"""
     if "×" not in text:
         return Shown(text) == value
-    digits, _, power = text.partition(" × 10")
-    exponent = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
-    return abs(value / 10.0**exponent - float(digits)) < 0.06
+    digits, exponent = power_of_ten(text)
+    return abs(value / 10.0**exponent - digits) < 0.06
 
 
 def number(text: str) -> int:

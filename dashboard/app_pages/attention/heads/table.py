@@ -91,9 +91,11 @@ def find_the_one(model: Model, focus: Head, kinds: Kinds | None) -> None:
         else named_sentence(labels, does, choice=bool(metrics.asked["entropy"].any()))
     )
     st.markdown(f"**{said}**")
-    fed = " Here it reads the right tokens before each; on *Accuracy by position* it reads its own words."
     if "drop" in metrics.estimates and model.task.lawful:
-        st.markdown(f"{claims.works(labels, metrics.estimates['drop'])}{fed if model.config.model.recurrent else ''}")
+        words = claims.works(labels, metrics.estimates["drop"])
+        if model.config.model.recurrent:
+            words += " The network was given the right tokens here; on *Accuracy by position* it reads its own words."
+        st.markdown(words)
     _table(model, metrics, labels, tuple(roles), focus, said)
     left, right = st.columns([1.3, 1], gap="medium")
     with left:

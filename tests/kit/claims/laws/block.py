@@ -12,7 +12,7 @@ import torch
 from tests.kit.claims import Shown, law
 from tests.kit.claims.laws.several_pages import NOISE
 from tests.kit.claims.world import World
-from tests.kit.claims.written import TOKEN, is_share, reads
+from tests.kit.claims.written import TOKEN, is_share, power_of_ten, reads
 from tests.kit.heads_by_hand import divided_by
 from tests.kit.pages import shown
 from transformer.model import build
@@ -487,9 +487,8 @@ def add_up(world: World, heads: str | None, off: str) -> None:
     """To rounding, whose size is not the same on every machine: a dozen times that of single precision at most."""
     assert int(heads or 1) == world.sizes.n_heads
     largest = max(np.abs(each).max() for name, each in world.alone[1].vectors.items() if name.endswith(".out"))
-    digits, _, power = off.partition(" × 10")
-    exponent = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
-    assert 0 <= float(digits) * 10.0**exponent <= 12 * np.finfo(np.float32).eps * max(1.0, largest)
+    digits, exponent = power_of_ten(off)
+    assert 0 <= digits * 10.0**exponent <= 12 * np.finfo(np.float32).eps * max(1.0, largest)
 
 
 CANCEL = "app_pages/whole_model/block/heads._cancel_words"
