@@ -34,6 +34,19 @@ PRESSED = """() => [...document.querySelectorAll(':is(.al-presses, [class*=stBut
   .filter((each) => each.checkVisibility() && !each.closest('.st-key-lecture, .st-key-prediction, .st-key-glossary'))
   .map((each) => each.closest('[class*=st-key-]').className)"""
 """What can be pressed on the page itself."""
+CUT = """(selector) => {
+  const edges = (each) => each.getBoundingClientRect();
+  const edge = edges(document.querySelector('.st-key-lecture')).bottom;
+  const marked = selector && document.querySelector(selector);
+  if (marked && edges(marked).height > innerHeight - edge) return [];
+  return [...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, h3, p, li, table, canvas, .js-plotly-plot)')]
+    .filter((each) => !each.closest('.st-key-lecture, .st-key-training-dock, .st-key-glossary, .visually-hidden'))
+    .filter((each) => edges(each).width > 1)
+    .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+    .filter((each) => edges(each).top < edge - 3 && edges(each).bottom > edge + 3)
+    .map((each) => `${each.tagName} ${each.className} ${each.innerText ?? ''}`.slice(0, 120));
+}"""
+"""What the lower edge of a step's words cuts; nothing where what is marked is higher than the room below them."""
 TOPS = "all => all.map((each) => each.getBoundingClientRect()).filter(({ width }) => width).map(({ top }) => top)"
 
 
@@ -63,6 +76,8 @@ def expect_step(page: Page, lecture: Lecture, number: int) -> None:
         expect(marked).to_be_in_viewport(timeout=PATIENCE)
         expect(marked).to_have_css("outline-style", "dashed")
     expect(page.locator(".st-key-lecture")).to_be_in_viewport(ratio=0.5)
+    marks = f".st-key-{step.look}" if step.look else ""
+    wait_for("its words cut nothing", lambda: page.evaluate(CUT, marks), lambda cut: not cut)
     expect(page.locator(".st-key-lecture-next button")).to_contain_text("Next")
     if not step.controls:
         wait_for("a page without buttons", lambda: page.evaluate(PRESSED), lambda found: not found)

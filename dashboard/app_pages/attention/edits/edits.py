@@ -33,7 +33,8 @@ found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))
 chips.row(model, found)
-chips.add(model, question, found, heads)
+with st.container(key="control-edits"):
+    chips.add(model, question, found, heads)
 
 
 def strip(said: Said, before: Said | None = None) -> list[Token]:

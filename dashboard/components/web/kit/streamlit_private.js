@@ -100,6 +100,15 @@ export const KINDS = {
   widget: 'button, label, input, a, [role=radiogroup], .stSlider, .stSelectbox, .stMultiSelect, .stProgress, .stSpinner',
   component: PLACE,
 };
+/** The pieces of the page that scroll: what stands on it, its title, which is higher than its place, and frames. Without them the words of a lecture may cut one. */
+export const pieces = () =>
+  [...main().querySelectorAll(`${KINDS.element}, ${KINDS.block}, h1`)].filter(
+    (each) =>
+      each.offsetHeight > 1 &&
+      !each.closest('.st-key-lecture, .st-key-training-dock') &&
+      (!each.matches(KINDS.block) || parseFloat(getComputedStyle(each).borderTopWidth) > 0) &&
+      each.checkVisibility({ visibilityProperty: true })
+  );
 /** Does the page still wait for something, or say so with an hourglass? Without it a hand-out may hold these words. */
 export const isMeasuring = () =>
   main().querySelector('.al-news[data-awaits]') !== null ||

@@ -66,10 +66,11 @@ class Podium {
     if (far) this.show();
   }
 
-  /** Bring what the step marks into sight, below its words; where it marks nothing, the page's beginning. */
+  /** Bring its question into sight, then what the step marks, below its words; where it marks nothing, the page's beginning. */
   show() {
     const { step, look } = this;
-    bring(() => (this.step !== step ? null : look ? document.querySelector(`.st-key-${CSS.escape(look)}`) : main()));
+    const place = () => (isCovered() ? 'prediction' : look);
+    bring(() => (this.step !== step ? null : place() ? document.querySelector(`.st-key-${CSS.escape(place())}`) : main()));
   }
 
   key(event) {

@@ -3,9 +3,11 @@
 import { drawn, element } from './element.js';
 import { written } from './fields.js';
 
-const SIDE = 18; // pixels of a cell, less where there are many
-const WIDE = 480; // pixels of a pattern
-const LABEL = 44; // pixels for the names of rows and columns
+const [SMALL, LARGE] = [18, 34]; // pixels of a cell, as many as the window has room for; less where there are many
+const [NARROW, WIDE] = [480, 820]; // pixels of a pattern of small cells, and of any
+const AROUND = 430; // pixels of the window above and below a pattern
+const LABEL = 2.5; // cells' sides for the names of rows and columns
+const LETTERS = 0.6; // of a cell's side, the height of its names
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 export class Cells {
@@ -17,9 +19,13 @@ export class Cells {
     this.value = null;
     this.over = false;
     this.at = { row: 0, column: 0 };
-    this.side = Math.min(SIDE, Math.floor(WIDE / columns.length));
-    const [width, height] = [LABEL + this.side * columns.length, LABEL + this.side * rows.length];
+    const small = Math.min(SMALL, NARROW / columns.length);
+    const large = Math.min(LARGE, WIDE / columns.length, (innerHeight - AROUND) / (rows.length + LABEL));
+    this.side = Math.floor(Math.max(small, large));
+    this.label = Math.max(44, LABEL * this.side);
+    const [width, height] = [this.label + this.side * columns.length, this.label + this.side * rows.length];
     this.svg = drawn('svg', { width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: 'application', 'aria-labelledby': 'question', 'aria-describedby': 'hint' });
+    this.svg.style.setProperty('--letters', `${Math.max(11, LETTERS * this.side)}px`);
     this.line = element('p', { className: 'hint', id: 'hint', role: 'status' });
     this.hint = 'Row = query (who looks), column = key (looked at). Drag to paint; arrow keys move, the space bar paints. Grey cells are forbidden.';
     this.host = element('div', { className: 'cells' }, this.svg, this.line);
@@ -35,7 +41,7 @@ export class Cells {
   }
 
   cell(row, column) {
-    const place = { x: LABEL + column * this.side, y: LABEL + row * this.side, width: this.side - 1, height: this.side - 1 };
+    const place = { x: this.label + column * this.side, y: this.label + row * this.side, width: this.side - 1, height: this.side - 1 };
     const rect = drawn('rect', { ...place, class: this.allowed(row, column) ? 'cell' : 'forbidden' });
     this.svg.append(rect);
     return rect;
@@ -44,13 +50,13 @@ export class Cells {
   names() {
     const cut = (text) => ([...text].length > 5 ? `${[...text].slice(0, 4).join('')}…` : text).replaceAll('\n', '↵');
     this.rows.forEach((name, row) => {
-      const label = drawn('text', { x: LABEL - 5, y: LABEL + (row + 0.72) * this.side, 'text-anchor': 'end' });
+      const label = drawn('text', { x: this.label - 5, y: this.label + (row + 0.72) * this.side, 'text-anchor': 'end' });
       label.textContent = cut(name);
       this.svg.append(label);
     });
     this.columns.forEach((name, column) => {
-      const at = LABEL + (column + 0.5) * this.side;
-      const label = drawn('text', [...name].length > 2 ? { transform: `translate(${at + 4}, ${LABEL - 5}) rotate(-90)` } : { x: at, y: LABEL - 5, 'text-anchor': 'middle' });
+      const at = this.label + (column + 0.5) * this.side;
+      const label = drawn('text', [...name].length > 2 ? { 'dominant-baseline': 'central', transform: `translate(${at}, ${this.label - 5}) rotate(-90)` } : { x: at, y: this.label - 5, 'text-anchor': 'middle' });
       label.textContent = cut(name);
       this.svg.append(label);
     });
@@ -61,7 +67,7 @@ export class Cells {
     const box = this.svg.getBoundingClientRect();
     const scale = this.svg.viewBox.baseVal.width / box.width;
     const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-    const [row, column] = [Math.floor((y - LABEL) / this.side), Math.floor((x - LABEL) / this.side)];
+    const [row, column] = [Math.floor((y - this.label) / this.side), Math.floor((x - this.label) / this.side)];
     const inside = row >= 0 && row < this.rows.length && column >= 0 && column < this.columns.length;
     return inside && this.allowed(row, column) ? { row, column } : null;
   }
@@ -114,8 +120,8 @@ export class Cells {
 
   draw() {
     this.rects.forEach((row, r) => row.forEach((rect, c) => rect.classList.toggle('painted', this.painted.has(this.number({ row: r, column: c })))));
-    this.cursor.setAttribute('x', String(LABEL + this.at.column * this.side - 0.5));
-    this.cursor.setAttribute('y', String(LABEL + this.at.row * this.side - 0.5));
+    this.cursor.setAttribute('x', String(this.label + this.at.column * this.side - 0.5));
+    this.cursor.setAttribute('y', String(this.label + this.at.row * this.side - 0.5));
   }
 
   reveal(cells = []) {

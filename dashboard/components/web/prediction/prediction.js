@@ -107,6 +107,7 @@ class Prediction {
   /** Lift the cover, and lay the answer over what was predicted. */
   show(value) {
     if (value.seen) this.field.host.remove();
+    this.host.classList.toggle('seen', Boolean(value.seen));
     this.verdict.textContent = value.seen ? '' : this.field.compare(value);
     const again = element('button', { type: 'button', textContent: value.seen ? 'Predict' : 'Predict again' });
     again.addEventListener('click', () => {
@@ -137,6 +138,7 @@ class Prediction {
   /** The style that covers the page asks for this mark (dashboard/frame/guided/prediction.py). */
   lift(shown = this.shown) {
     this.shown = shown;
+    this.host.classList.toggle('answered', Boolean(shown));
     if (shown) document.documentElement.dataset.predicted = this.asked.id;
     else delete document.documentElement.dataset.predicted;
   }
