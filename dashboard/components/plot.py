@@ -50,7 +50,8 @@ def plot(
     A click is `{curve, name, x, y, z, customdata, meta}`, and for a heatmap also `row` and `column`, counted from 0.
     In `on_click` the same record is `st.session_state[key]["click"]`. Without a `height` the figure says how high it is
     at which width: one of a head (figures/head_focus.py), whose click is `{lock: row}`, -1 when it was unlocked, or
-    `{window: {row, column}}`, the place that its window is to be centred on.
+    `{window: {row, column}}`, the place that its window is to be centred on. The click of a figure whose cursor can be
+    dragged (`layout.meta.cursor`, figures/encodings.py) is `{cursor: position}`, counted from 1, once it is let go.
 
     `alt` is the sentence a screen reader says in place of the picture. Figures with the same
     `layout.meta = {"link": group}` share their hovered heatmap cell with each other, and with a `head_grid` of that

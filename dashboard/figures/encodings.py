@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,6 +27,7 @@ def encoding_heatmap(
     columns: Sequence[str] | None = None,
     ticks: Mapping[int, str] | None = None,
     cursor: int | None = None,
+    parts: Sequence[str] = (),
     signed: bool = True,
     palette: Palette = LIGHT,
 ) -> go.Figure:
@@ -33,7 +35,8 @@ def encoding_heatmap(
 
     On the diverging scale centred on 0; without `signed`, on the sequential one from 0 to the largest value. `columns`
     are said when one is pointed at, `ticks` stand below some; with them, lines part the pairs of columns. The row of
-    the position `cursor`, from 1, is framed. Look at how fast the columns change from row to row.
+    the position `cursor`, from 1, is framed. With the names of its `parts`, columns taken in turn, that row stands
+    below as a curve for each, and the cursor can be dragged. Look at how fast the columns change from row to row.
     """
     positions, dimensions = table.shape
     across: dict[str, object] = {"title": {"text": safe(title_x)}}
@@ -45,26 +48,33 @@ def encoding_heatmap(
     shapes = [] if ticks is None else _parted(dimensions, palette)
     if cursor is not None:
         shapes.append(frame(-0.5, cursor - 0.5, dimensions - 0.5, cursor + 0.5, _cursor_line(palette)))
-    return matrix_heatmap(
+    figure = matrix_heatmap(
         table,
         (np.arange(1, positions + 1), np.arange(dimensions)),
-        f"position %{{y}}, {safe(title_x.split(' ')[0])} %{{x}}: %{{z:.3f}}",
+        f"position %{{y}}, {safe(re.split('[ ;]', title_x)[0])} %{{x}}: %{{z:.3f}}",
         signed=signed,
         across=across,
         shapes=shapes,
         columns=columns,
         palette=palette,
     )
+    if cursor is not None and parts:
+        _curves_below(figure, table, cursor, parts, palette)
+    return figure
 
 
-def similarity_heatmap(similarity: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
+def similarity_heatmap(similarity: np.ndarray, *, cursor: int | None = None, palette: Palette = LIGHT) -> go.Figure:
     """Inner products of positions, float [position, position]: the narrower the ridge, the easier to tell apart.
 
-    Where all are above 0, the scale begins at the least of them: else it would be one colour.
+    Where all are above 0, the scale begins at the least of them: else it would be one colour. The row of the position
+    `cursor`, from 1, is framed, stands below as a curve, and can be dragged.
     """
     places, least = np.arange(1, len(similarity) + 1), float(similarity.min())
     signed = least <= 0 or least == similarity.max()
-    return matrix_heatmap(
+    shapes = []
+    if cursor is not None:
+        shapes.append(frame(0.5, cursor - 0.5, len(similarity) + 0.5, cursor + 0.5, _cursor_line(palette)))
+    figure = matrix_heatmap(
         similarity,
         (places, places),
         "position %{y} and position %{x}: %{z:.1f}",
@@ -72,8 +82,73 @@ def similarity_heatmap(similarity: np.ndarray, *, palette: Palette = LIGHT) -> g
         low=None if signed else least,
         across={"title": {"text": "position"}, "constrain": "domain", **few_ticks(len(similarity))},
         down={"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
+        shapes=shapes,
         palette=palette,
     )
+    if cursor is not None:
+        _curves_below(figure, similarity, cursor, ("its product with every position",), palette)
+    return figure
+
+
+CURSORS = "cursor"
+"""The group of figures whose cursors move together: a page shows one encoding at a time."""
+BELOW, GAP = 0.2, 0.1
+"""Shares of a figure's height: of the curves below a matrix, and between the two."""
+
+
+def _curves_below(figure: go.Figure, table: np.ndarray, cursor: int, parts: Sequence[str], palette: Palette) -> None:
+    """Draw the framed row of a matrix, float [position, column], as curves under its columns."""
+    cells, row, across = figure.data[0], table[cursor - 1].astype(np.float32), np.arange(table.shape[1])
+    names = list(cells.x) if cells.x is not None else across + cells.x0
+    curves = []
+    for first, part in enumerate(parts):
+        shown = across[first :: len(parts)]
+        curves.append({"trace": 1 + first, "first": first, "step": len(parts)})
+        figure.add_scatter(
+            x=[names[i] for i in shown],
+            y=row[shown],
+            yaxis="y2",
+            mode="lines+markers" if len(shown) <= 2 * MOST_MARKERS else "lines",
+            line={"width": 2, "dash": DASHES[first], "color": palette.categorical[first]},
+            marker={"size": 5},
+            name=safe(part),
+            showlegend=False,
+            hovertemplate=f"{safe(part)}, %{{x}}: %{{y:.3f}}<extra></extra>",
+            meta={"numbers": False},  # they are the matrix's
+        )
+    dashes = ("solid", "dashed") if len(parts) > 1 else ("",)
+    said = " and ".join(f"{part} ({dash})" if dash else part for part, dash in zip(parts, dashes, strict=True))
+    text = f"position {{}}: {safe(said)}"
+    words = {"text": text, "annotation": len(figure.layout.annotations)}
+    figure.add_annotation(
+        x=0,
+        xref="paper",
+        xanchor="left",
+        y=BELOW,
+        yref="paper",
+        yanchor="bottom",
+        text=text.format(cursor),
+        showarrow=False,
+        font={"size": 14, "color": palette.muted},
+    )
+    low, high = float(table.min()), float(table.max())
+    room = 0.08 * (high - low or 1.0)
+    figure.update_layout(
+        yaxis={"domain": [BELOW + GAP, 1]},
+        yaxis2={"domain": [0, BELOW], "anchor": "x", "range": [low - room, high + room], "nticks": 3, "zeroline": True},
+        xaxis={"anchor": "y2"},
+    )
+    _let_drag(figure, "y", cursor, len(table), curves=curves, words=words)
+
+
+def _let_drag(figure: go.Figure, axis: str, cursor: int, most: int, **followers: object) -> None:
+    """Let the last shape of a figure, which stands at the position `cursor` of `most`, be dragged along an axis.
+
+    What follows it inside the browser (web/plot/cursor.js): `curves`, whose numbers are those of the matrix' row there,
+    `marks`, the sizes of the marks here and elsewhere, and the `words` of an annotation.
+    """
+    meta = {"group": CURSORS, "axis": axis, "at": cursor, "most": most, "shape": len(figure.layout.shapes) - 1}
+    figure.update_layout(dragmode=False, meta={**(figure.layout.meta or {}), "cursor": meta | followers})
 
 
 def encoding_waves(
@@ -86,10 +161,12 @@ def encoding_waves(
 ) -> go.Figure:
     """Chosen columns of the encoding, float [position, dimension], as lines over the positions.
 
-    An upright line stands at the position `cursor`, from 1, and a large mark where it meets each wave.
+    An upright line stands at the position `cursor`, from 1, and a large mark where it meets each wave. It can be
+    dragged.
     """
     places = np.arange(1, len(table) + 1)
-    sizes = [12.0 if place == cursor else 7.0 if len(places) <= MOST_MARKERS else 0.0 for place in places]
+    here, elsewhere = 12.0, 7.0 if len(places) <= MOST_MARKERS else 0.0
+    sizes = [here if place == cursor else elsewhere for place in places]
     waves = [
         {
             "type": "scatter",
@@ -115,7 +192,10 @@ def encoding_waves(
         "yaxis": {"title": {"text": "value"}, "nticks": 6},
         "shapes": [] if cursor is None else [upright(cursor, _cursor_line(palette))],
     }
-    return go.Figure(waves, layout)
+    figure = go.Figure(waves, layout)
+    if cursor is not None:
+        _let_drag(figure, "x", cursor, len(table), marks={"here": here, "elsewhere": elsewhere})
+    return figure
 
 
 def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:

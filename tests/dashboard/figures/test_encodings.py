@@ -12,7 +12,7 @@ from dashboard import theme
 from dashboard.app_pages.positions.positions.figures.alibi import bias_heatmap, fading_lines, slope_bars
 from dashboard.app_pages.positions.positions.figures.norms import Strip, norm_strips
 from dashboard.app_pages.positions.positions.figures.rotation import Clock, shift_heatmap, turning_circles
-from dashboard.figures.encodings import distance_profile, encoding_heatmap, encoding_waves
+from dashboard.figures.encodings import distance_profile, encoding_heatmap, encoding_waves, similarity_heatmap
 from tests.kit.figures import decoded, frozen, nothing_but_numbers, sent
 
 TABLE = np.linspace(-1, 1, 24).reshape(4, 6)
@@ -54,6 +54,40 @@ def test_the_cursor_stands_on_the_waves_and_marks_them() -> None:
     assert [list(trace.marker.size) for trace in figure.data] == [[7, 12, 7, 7]] * 2
     long = encoding_waves(np.zeros((100, 1)), [0], ["a"], cursor=100)
     assert list(long.data[0].marker.size) == [0] * 99 + [12]
+
+
+def curves(figure: go.Figure) -> list[np.ndarray]:
+    """The curves below a matrix."""
+    return [decoded(trace["y"]) for trace in json.loads(figure.to_json())["data"] if trace.get("yaxis") == "y2"]
+
+
+def test_the_framed_row_stands_below_its_matrix_as_curves_and_can_be_dragged() -> None:
+    names = [f"{i}" for i in range(6)]
+    figure = encoding_heatmap(TABLE, columns=names, ticks={0: "0"}, cursor=3, parts=("sine", "cosine"))
+    np.testing.assert_allclose(curves(figure), [TABLE[2, ::2], TABLE[2, 1::2]], atol=1e-6)
+    assert sent(figure, "cosine")["x"] == ["1", "3", "5"]
+    layout = json.loads(figure.to_json())["layout"]
+    cursor = layout["meta"]["cursor"]
+    assert (cursor["axis"], cursor["at"], cursor["most"]) == ("y", 3, 4)
+    assert layout["shapes"][cursor["shape"]]["y0"] == 2.5
+    assert (
+        layout["annotations"][cursor["words"]["annotation"]]["text"] == "position 3: sine (solid) and cosine (dashed)"
+    )
+    assert [(each["trace"], each["first"], each["step"]) for each in cursor["curves"]] == [(1, 0, 2), (2, 1, 2)]
+    low, high = layout["yaxis2"]["range"]
+    assert low < TABLE.min() < TABLE.max() < high
+    assert layout["meta"]["places"] == {"x": [0, 1, 2, 3, 4, 5]}
+    (whole,) = curves(encoding_heatmap(TABLE, cursor=1, parts=("every column",)))
+    np.testing.assert_allclose(whole, TABLE[0], atol=1e-6)
+    products = TABLE @ TABLE.T
+    (like,) = curves(similarity_heatmap(products, cursor=2))
+    np.testing.assert_allclose(like, products[1], atol=1e-5)
+    assert curves(encoding_heatmap(TABLE, cursor=1)) == curves(similarity_heatmap(products)) == []
+
+
+def test_one_position_and_one_dimension_make_a_curve_of_one_point() -> None:
+    (only,) = curves(similarity_heatmap(np.array([[2.0]]), cursor=1))
+    assert only.tolist() == [2]
 
 
 def test_the_profile_is_a_mean_within_a_band() -> None:

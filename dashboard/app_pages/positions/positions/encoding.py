@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.app_pages.positions.positions.settings import MOST_LONG, MOST_WIDE, PositionsSettings
@@ -150,7 +151,7 @@ def headline(shown: Shown) -> str:
         return f"{shown.title} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
     alike = next((words for least, words in ALIKE if near >= least), "opposite")
-    return f"{shown.title} positions: neighbours have {alike} vectors, with cosine {signed(near)}."
+    return f"{shown.title} positions: neighbours are {alike}, with cosine {signed(near)}."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:
@@ -165,33 +166,40 @@ def pictures(shown: Shown, cursor: int) -> list[int]:
             _sinusoid(shown)
         chosen = _waves(shown, cursor)
     with right:
-        _alike(shown)
+        _alike(shown, cursor)
     return chosen
 
 
 def _table(shown: Shown, cursor: int) -> None:
-    key = "encoding"
-
-    def clicked() -> None:
-        click = st.session_state[key]["click"] or {}
-        row = click.get("row")
-        if isinstance(row, int) and 0 <= row < len(shown.values):
-            session.update(cursor=row + 1)
-
     drawn, waves = shown.values[:, :MOST_WIDE], shown.wavelengths
     positions, dimensions = drawn.shape
     st.markdown(f"**{positions} positions × {shown.values.shape[1]}** · column: {shown.columns}")
     sentence = table_sentence(shown)
     columns = ticks = None
     title = shown.columns
+    parts: tuple[str, ...] = (f"every {shown.short}",)
     if waves is not None:
+        parts = shown.parts
         columns = [shown.said(i) for i in range(dimensions)]
         places = sorted({2 * round(i * (len(waves) - 1) / MOST_TICKS) for i in range(MOST_TICKS + 1)})
         ticks = {i: f"{i}\n{short(waves[i // 2])}" for i in places}
         title += "; below, wavelength"
-    figure = coloured(encodings.encoding_heatmap, drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor)
-    plot(figure, key=key, alt=sentence, height=400, on_click=clicked)
-    st.caption(f"{sentence} Position 1 is p = 0 in the formula. Click a row to put the cursor there.")
+    figure = coloured(
+        encodings.encoding_heatmap, drawn, title_x=title, columns=columns, ticks=ticks, cursor=cursor, parts=parts
+    )
+    _with_cursor(shown, figure, key="encoding", alt=sentence, height=480)
+    st.caption(f"{sentence} Position 1 is p = 0 in the formula. Drag the framed row, or press ↑ and ↓ in the figure.")
+
+
+def _with_cursor(shown: Shown, figure: go.Figure, *, key: str, alt: str, height: int) -> None:
+    """Draw a figure whose cursor can be dragged; where it is let go, the page's cursor stands."""
+
+    def let_go() -> None:
+        place = (st.session_state[key]["click"] or {}).get("cursor")
+        if isinstance(place, int) and 1 <= place <= len(shown.values):
+            session.update(cursor=place)
+
+    plot(figure, key=key, alt=alt, height=height, on_click=let_go)
 
 
 @claim
@@ -223,29 +231,24 @@ def _sinusoid(shown: Shown) -> None:
 def _waves(shown: Shown, cursor: int) -> list[int]:
     st.markdown("**Waves**: how single dimensions run over the positions")
     chosen = pick_dimensions(shown.values.shape[1])
-    key = "waves"
-
-    def clicked() -> None:
-        place = (st.session_state[key]["click"] or {}).get("x")
-        if isinstance(place, int | float) and 1 <= place <= len(shown.values):
-            session.update(cursor=round(place))
-
     values = ", ".join(f"{i}: {signed(shown.values[cursor - 1, i])}" for i in chosen)
     sentence = f"At position {cursor}, by {shown.short}: {values}."
     names = [f"{shown.short} {i}" for i in chosen]
     figure = coloured(encodings.encoding_waves, shown.values, chosen, names, cursor=cursor)
-    plot(figure, key=key, alt=f"Waves over {len(shown.values)} positions. {sentence}", height=300, on_click=clicked)
+    alt = f"Waves over {len(shown.values)} positions. {sentence}"
+    _with_cursor(shown, figure, key="waves", alt=alt, height=300)
     st.caption(sentence)
     return chosen
 
 
-def _alike(shown: Shown) -> None:
+def _alike(shown: Shown, cursor: int) -> None:
     from transformer.analysis.encodings import profile, similarity
 
     st.markdown("**How alike positions are** · PE · PEᵀ")
     similar = similarity(shown.values)
     sentence = alike_sentence(shown.name, similar)
-    plot(coloured(encodings.similarity_heatmap, similar), key="similarity", alt=sentence, height=400)
+    figure = coloured(encodings.similarity_heatmap, similar, cursor=cursor)
+    _with_cursor(shown, figure, key="similarity", alt=sentence, height=480)
     st.caption(sentence)
     if len(similar) < 2:
         return

@@ -1,10 +1,11 @@
 // What the components of a page share inside the browser: the hovered cell, which head is chosen or pointed at, its pattern,
-// and a replay.
+// a position that is dragged, and a replay.
 // One event, no round trip to Python.
 
 const HOVER = 'attention-lab:hover';
 const CHOICE = 'attention-lab:choice';
 const LIGHT = 'attention-lab:light';
+const MOVE = 'attention-lab:move';
 const PATTERN = 'attention-lab:pattern';
 const REPLAY = 'attention-lab:replay';
 const choices = new Map(); // group -> the number of its chosen head
@@ -45,6 +46,12 @@ export const light = (name, source) => say(LIGHT, null, name, source);
 
 /** Call `handler(name or null)` when somebody other than `self` points at a head; returns what stops it. */
 export const lit = (self, handler) => hear(LIGHT, self, handler);
+
+/** Tell the others of `group` at which position its cursor is, counted from 1. */
+export const move = (group, position, source) => say(MOVE, group, position, source);
+
+/** Call `handler(position, group)` when somebody other than `self` moves a cursor; returns what stops it. */
+export const moved = (self, handler) => hear(MOVE, self, handler);
 
 /**
  * Hand over the pattern of a head that was just chosen, which a grid holds before Python sends the head: `data` is the

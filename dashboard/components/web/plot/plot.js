@@ -5,6 +5,7 @@ import { mounting } from '../../attention-lab.shared/kit/mount.js';
 import { same, unpack } from '../../attention-lab.shared/kit/payload.js';
 import { cellAt } from '../../attention-lab.shared/matrix/data.js';
 import { Crosshair, matrices } from '../../attention-lab.shared/plot/crosshair.js';
+import { Cursor } from '../../attention-lab.shared/plot/cursor.js';
 import { Head } from '../../attention-lab.shared/plot/head.js';
 import { askedRanges, config, resetZoom } from '../../attention-lab.shared/plot/modebar.js';
 import { placeFor, placed } from '../../attention-lab.shared/plot/places.js';
@@ -36,7 +37,7 @@ class Plot {
     this.refuse = take(this, (pattern, group) => group === this.link && this.preview?.show(pattern));
     host.addEventListener('keydown', (event) => {
       if (!this.attached) return;
-      if (this.head?.key(event)) event.preventDefault();
+      if (this.head?.key(event) || this.cursor?.key(event)) event.preventDefault();
       else if (event.key === 'Escape') this.reset();
       else return;
       event.stopPropagation();
@@ -92,7 +93,7 @@ class Plot {
         const { header, figure } = this.wanted;
         this.wanted = null;
         // The same configuration each time: react() starts anew, zoom lost, where a function in it is another one.
-        this.config ??= config(Plotly, () => this.reset(), Boolean(figure.layout.meta?.link)); // of tokens by tokens
+        this.config ??= config(Plotly, () => this.reset(), Boolean(figure.layout.meta?.link || figure.layout.meta?.cursor)); // of cells
         this.asked = askedRanges(figure.layout);
         this.width = this.stage.clientWidth;
         this.grow(figure.layout, header.height);
@@ -128,6 +129,9 @@ class Plot {
     if (this.disposed) return;
     this.link = figure.layout.meta?.link ?? null;
     if (!this.attached) this.attach();
+    const { cursor } = figure.layout.meta ?? {};
+    if (cursor) (this.cursor ??= new Cursor(this)).drawn(cursor);
+    else this.cursor = this.cursor?.dispose();
     // Under the hover labels, which are to stay legible; Plotly may have built its layers anew.
     hoverLayer(this.stage)?.before(this.crosshair.layer);
     for (const picture of pictures(this.stage)) picture.setAttribute('aria-hidden', 'true');
@@ -157,7 +161,7 @@ class Plot {
     this.attached = true;
     this.dress();
     menu(this.host, this.given());
-    this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && this.fire('click', record(points[0])));
+    this.stage.on('plotly_click', ({ points }) => points?.length && !this.head && !this.cursor && this.fire('click', record(points[0])));
     // Plotly hovers every 50 ms. What it has put off until the button is down would forget the point, and lose the click.
     this.stage.on('plotly_beforehover', () => !this.pressed);
     this.stage.addEventListener('pointerdown', () => this.press(), true);
@@ -265,6 +269,7 @@ class Plot {
     this.refuse();
     this.leaveReplay();
     this.preview?.end();
+    this.cursor?.dispose();
     cancelAnimationFrame(this.frame);
     if (!this.drawing) this.leave();
   }

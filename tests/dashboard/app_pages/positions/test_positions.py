@@ -90,6 +90,12 @@ def test_what_follows_from_a_formula_is_the_formula(
     assert 0 < number(said(app, missed)[1]) < 1e-12
 
     cursor = int(query.get("cursor", (length + 1) // 2))
+    first, second = ("sine", "cosine") if name == "sinusoidal" else ("cosine", "sine")
+    for place, part in enumerate((first, second)):
+        drawn = array(trace(app, "encoding", part)["y"])
+        np.testing.assert_allclose(drawn, table[cursor - 1, place::2], atol=1e-6)
+    like = array(trace(app, "similarity", "its product with every position")["y"])
+    np.testing.assert_allclose(like, products[cursor - 1], rtol=1e-5, atol=1e-5)
     for wave in figures(app)["waves"]["data"]:
         dimension = int(wave["name"].split()[-1])
         np.testing.assert_allclose(array(wave["y"]), table[:, dimension], atol=1e-6)
@@ -272,7 +278,7 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     mean = f"{np.mean([unit[0] @ unit[1], unit[1] @ unit[2]]):.2f}".replace("-", "−")
     app = page(run="reverse-aligned", pe_length="3", shift="2")
-    assert app.title[0].value == (f"Learned positions: neighbours have nearly unrelated vectors, with cosine {mean}.")
+    assert app.title[0].value == (f"Learned positions: neighbours are nearly unrelated, with cosine {mean}.")
     said(app, "fitted to 1 step, misses 0.00")
     said(app, "There is only one step, so none is left for a test")
 
