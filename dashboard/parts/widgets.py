@@ -15,6 +15,7 @@ import streamlit as st
 
 from dashboard.components.presses import counted_button, unanswered
 from dashboard.parts.prose import plain, sentence
+from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.link import FIELDS, limits
 from transformer.analysis.findings import Head
@@ -273,6 +274,16 @@ def bound_token(
 
     pick_token(label, tokens, value, picked, key=f"control-{field}", most=most)
     return value - 1
+
+
+def late_title() -> DeltaGenerator:
+    """A place for a page's title that waits for a measurement: what follows does not move when it comes.
+
+    Not st.empty(): the title of before stays until the new one is written.
+    """
+    place = st.container(key="title")
+    place.html("<span></span>")  # Streamlit draws no container that is empty; style.css keeps the room of one line
+    return place
 
 
 @contextmanager

@@ -267,7 +267,7 @@ def style(look: str, controls: Sequence[str] | None, until: str = "") -> str:
         rules.append(f".st-key-{look} {{ outline: 2px dashed {palette().accent}; outline-offset: 2px; }}")
     if until:  # what follows is drawn all the same, and is there as soon as it is to be seen
         after = f"{streamlit_private.PAGE} :is(.st-key-{until}, :has(.st-key-{until})) ~ *"
-        rules.append(f"{after} {{ visibility: hidden; max-height: 0; overflow: hidden; }}")
+        rules.append(f"{after} {{ visibility: hidden; min-height: 0; max-height: 0; overflow: hidden; }}")
     if controls is not None:
         kept = "".join(f":not(.st-key-control-{name})" for name in controls if name != SIDEBAR)
         rules.append(f'{streamlit_private.PAGE} [class*="st-key-control-"]{kept} {{ display: none; }}')

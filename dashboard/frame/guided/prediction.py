@@ -72,7 +72,8 @@ def cover(identity: str) -> str:
     """The style that hides what stands below a question, and a lecture's words, until the browser marks it answered."""
     covered = f'html:not([data-predicted="{identity}"])'
     return (
-        f"{covered} :has(> .st-key-prediction) ~ * {{ visibility: hidden; max-height: 0; overflow: hidden; }}"
+        f"{covered} :has(> .st-key-prediction) ~ * "
+        "{ visibility: hidden; min-height: 0; max-height: 0; overflow: hidden; }"
         f"{covered} :is(:has(> .st-key-lecture-title), :has(> .st-key-lecture-words)) {{ display: none; }}"
     )
 

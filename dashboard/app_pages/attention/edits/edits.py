@@ -14,7 +14,7 @@ from dashboard.models import edits
 from dashboard.parts import claims, text, waiting
 from dashboard.parts import tokens as parts_tokens
 from dashboard.parts.prose import plain, sentence, show_code
-from dashboard.parts.widgets import bound
+from dashboard.parts.widgets import bound, late_title
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.analysis.heads.measure import heads_of
@@ -28,7 +28,7 @@ from transformer.foundation.words import counted
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-title = st.container()  # not empty(): what stood there stays until the new title does
+title = late_title()
 found = chips.chips(model, question)
 made = chips.active(found)
 heads = list(heads_of(model.network()))

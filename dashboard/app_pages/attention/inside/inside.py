@@ -25,7 +25,7 @@ from dashboard.models.model import Model
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import plain, show_code, symbols
 from dashboard.parts.steps import draw_code, draw_formula, why_divided
-from dashboard.parts.widgets import bound_token, pick_head, stepped
+from dashboard.parts.widgets import bound_token, late_title, pick_head, stepped
 from dashboard.view import session
 from transformer.analysis.findings import Head, Sample
 from transformer.analysis.heads.inside import Inside
@@ -124,7 +124,7 @@ task, question = model.task, session.question(model)
 sample, survey = model.sample(question), model.survey()
 heads = heads_of(sample.attentions)
 head = focused(heads, survey)
-title = st.container()
+title = late_title()
 controls = st.container(key="compact-inside")
 with controls.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     pick_head(heads, head, also=lambda now: after_head(sample, head, now))

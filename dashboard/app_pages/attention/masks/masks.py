@@ -14,7 +14,7 @@ from dashboard.models.model import mask_edits
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import capital, head_label, orientation, show_code
 from dashboard.parts.text import passage
-from dashboard.parts.widgets import pick_head
+from dashboard.parts.widgets import late_title, pick_head
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.foundation.claims import claim
@@ -30,7 +30,7 @@ REACH = "Which tokens can reach one output?"
 
 model = session.chosen()
 task, question = model.task, session.question(model)
-title = st.container()
+title = late_title()
 mask, first = pick_mask(model)
 with first:
     offer(model, mask)

@@ -34,7 +34,7 @@ from dashboard.models.progress import Training
 from dashboard.parts import waiting
 from dashboard.parts.heads import alignment_sentence
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import barred, bound_choice, bound_number
+from dashboard.parts.widgets import barred, bound_choice, bound_number, late_title
 from dashboard.view import clicks, permission, session, training
 from transformer.config import ConfigError
 from transformer.experiments.bottleneck import Bottleneck, BottleneckError
@@ -268,7 +268,7 @@ def stop(live: list[Run]) -> None:
     measuring.stop()
 
 
-title = st.container()
+title = late_title()
 shown = measurement()
 title.title("The bottleneck." if shown is None else headline(shown), anchor=False)
 if shown is not None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.learn.check import desk, result, running, words
 from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import late_title
 from transformer.foundation.program import program
 
 if why := running.barred():
@@ -17,7 +18,7 @@ else:
     if mine.code:
         running.prepare()
     with st.container(key="private"):  # no document of a page holds what stands in it
-        title = st.container()
+        title = late_title()
         left, right = st.container(key="stacked-check").columns(2, gap="medium")
         with left:
             desk.draw(mine)

@@ -37,7 +37,7 @@ from dashboard.models.walks.by_hand import START, TRAINED, TURNS, weighed
 from dashboard.parts import waiting
 from dashboard.parts.prose import show_code
 from dashboard.parts.steps import draw_code, why_divided
-from dashboard.parts.widgets import bound, bound_choice, bound_number, stepped
+from dashboard.parts.widgets import bound, bound_choice, bound_number, late_title, stepped
 from dashboard.view import session
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def share_sentence(work: Weighing) -> str:
     return f"Weights from {least} to {most}. {said}"
 
 
-title = st.container()
+title = late_title()
 if session.first_look():
     title.title("A context vector, number by number.", anchor=False)
     waiting.hourglass("A GRU with two numbers of memory will now be trained …")

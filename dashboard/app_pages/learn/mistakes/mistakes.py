@@ -15,7 +15,7 @@ from dashboard.models import background
 from dashboard.models.on_the_spot import hidden as hidden_mistakes
 from dashboard.parts import waiting
 from dashboard.parts.prose import plain, sentence, show_code
-from dashboard.parts.widgets import controlled
+from dashboard.parts.widgets import controlled, late_title
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import permission, session
 
@@ -132,7 +132,7 @@ def progress(pair: Pair) -> None:
         st.progress(min(1.0, taken / most), text=f"A model {name}: {waits}")
 
 
-title = st.container()
+title = late_title()
 if session.first_look():
     title.title("Wrong code beside right code, and what gives it away.", anchor=False)
     waiting.hourglass("The gallery is being opened …")

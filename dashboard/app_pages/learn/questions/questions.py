@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.app_pages.learn.questions import bag, dense_layers, recurrence, residuals, shapes
 from dashboard.parts.prose import plain, show_code
-from dashboard.parts.widgets import stepped
+from dashboard.parts.widgets import late_title, stepped
 from dashboard.view import session
 
 QUESTIONS = {
@@ -33,7 +33,7 @@ CODE = {
 }
 
 
-title = st.container()
+title = late_title()
 number = stepped("asked", {name: f"{name} {each[0]}" for name, each in QUESTIONS.items()}, label="Question")
 _, question, answer = QUESTIONS[number]
 st.markdown(f"**{question}**")

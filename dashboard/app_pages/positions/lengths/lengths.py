@@ -16,7 +16,7 @@ from dashboard.models import background, no_positions
 from dashboard.models.on_the_spot.quick_training import Lesson
 from dashboard.parts import claims, waiting
 from dashboard.parts.prose import plain, show_code, with_positions
-from dashboard.parts.widgets import barred, bound, bound_choice, controlled
+from dashboard.parts.widgets import barred, bound, bound_choice, controlled, late_title
 from dashboard.view import clicks, permission, session
 from dashboard.view.pages import PAGES
 from transformer.analysis.accuracy.bags import bag_ceiling
@@ -315,7 +315,7 @@ def courses(lessons: list[Lesson]) -> None:
         st.info(words, icon=":material/lightbulb:")
 
 
-title = st.container()
+title = late_title()
 shown = measurement()
 title.title("What do positional encodings buy?" if shown is None else lengths_measurement.headline(shown), anchor=False)
 if session.chosen().task.name != RunConfig().task.task:

@@ -13,7 +13,7 @@ from dashboard.models import heads as model_heads
 from dashboard.parts import claims, waiting
 from dashboard.parts.heads import focused
 from dashboard.parts.prose import capital, plain, sentence, show_code
-from dashboard.parts.widgets import pick_head
+from dashboard.parts.widgets import late_title, pick_head
 from dashboard.parts.yardstick import yardstick
 from dashboard.view import session
 from transformer.analysis.assumptions import NotCovered
@@ -152,7 +152,7 @@ def bars(shares: Shares, index: int) -> None:
 
 def terms(shares: Shares) -> None:
     """The four terms, the patterns, the shares; and the title."""
-    title = st.container()
+    title = late_title()
     index = pick(shares)
     head = heads[index]
     title.title(headline(head, shares.share[index]), anchor=False)

@@ -5,7 +5,7 @@ import streamlit as st
 from dashboard.app_pages.positions.positions import addition, alibi_and_none, bias, encoding, rotation
 from dashboard.app_pages.positions.positions.what_if import what_if
 from dashboard.parts.prose import capital, encoding_name, show_code, with_positions
-from dashboard.parts.widgets import bound_choice
+from dashboard.parts.widgets import bound_choice, late_title
 from dashboard.view import session
 from transformer.positions import ENCODINGS, described
 
@@ -18,7 +18,7 @@ CODE = {
     "none": ("transformer.positions.none.NoPositions", "transformer.analysis.encodings.read_backwards"),
 }
 
-title = st.container()
+title = late_title()
 model = session.chosen()
 own = model.config.model.positions
 name = bound_choice(

@@ -25,7 +25,7 @@ from dashboard.frame import other_models
 from dashboard.models.passages import held_out, sayable, surprise
 from dashboard.parts import waiting
 from dashboard.parts.prose import labels_of, plain, show_code
-from dashboard.parts.widgets import bound_choice, bound_number
+from dashboard.parts.widgets import bound_choice, bound_number, late_title
 from dashboard.view import session
 from dashboard.view.clicks import once
 from transformer.analysis.accuracy.surprise import Surprise
@@ -170,7 +170,7 @@ def grows() -> None:
 
 def text() -> None:
     """The parts that need a text."""
-    title = st.container()
+    title = late_title()
     chosen, before = chosen_passage()
     found = surprise(model, chosen, before)
     words = tuple(model.task.typed(chosen[i : i + 1]) for i in range(before, len(chosen)))

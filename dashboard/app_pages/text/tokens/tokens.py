@@ -17,7 +17,7 @@ from dashboard.frame import other_models
 from dashboard.models.passages import as_typed, in_a_line
 from dashboard.parts.prose import plain, show_code
 from dashboard.parts.steps import draw_line
-from dashboard.parts.widgets import bound, bound_choice, bound_number, controlled
+from dashboard.parts.widgets import bound, bound_choice, bound_number, controlled, late_title
 from dashboard.view import clicks, session
 from dashboard.view.link import longest
 from dashboard.view.pages import PAGES
@@ -164,7 +164,7 @@ def edges(cut: Cut, at: int) -> None:
 
 
 def page(task: Text) -> None:
-    title = st.container()
+    title = late_title()
     text, by, length = controls(task)
     cut = cutting.cut(task, text, by, length)
     title.title(plain(words.headline(cut)), anchor=False)

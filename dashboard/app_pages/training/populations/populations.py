@@ -18,6 +18,7 @@ from dashboard.models import menu
 from dashboard.parts import waiting
 from dashboard.parts.heads import DOES
 from dashboard.parts.prose import plain, sentence, show_code
+from dashboard.parts.widgets import late_title
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.accuracy import ceilings
@@ -42,7 +43,7 @@ COMMAND = "sweep --seeds 0-63 --positions learned,sinusoidal,none"
 
 def page() -> None:
     """Everything; drawn again and again while the population grows."""
-    title, controls = st.container(), st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    title, controls = late_title(), st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     folders = populations(menu.ROOT)
     if not folders:
         nothing(title)

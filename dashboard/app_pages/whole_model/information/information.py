@@ -17,7 +17,7 @@ from dashboard.models import heads as models_heads
 from dashboard.parts import waiting
 from dashboard.parts.heads import LINK, focused, heads_of
 from dashboard.parts.prose import plain, share_of_cells, show_code
-from dashboard.parts.widgets import bound_choice, pick_head, pick_token, told
+from dashboard.parts.widgets import bound_choice, late_title, pick_head, pick_token, told
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import session
 from transformer.analysis.heads.rollout import depth
@@ -153,7 +153,7 @@ def so_far(asked: Asked) -> None:
 
 def follow() -> None:
     """The poked token, what it moves, and the three matrices."""
-    title = st.container()
+    title = late_title()
     asked = Asked.of(model, question, *controls())
     flow = asked.ready()
     if flow is None:  # of hundreds of tokens that takes seconds

@@ -12,7 +12,7 @@ from dashboard.components.plot import coloured, plot
 from dashboard.components.presses import counted_button
 from dashboard.parts.heads import focused, heads_of
 from dashboard.parts.prose import capital, plain, show_code
-from dashboard.parts.widgets import bound, bound_choice, bound_token, pick_head
+from dashboard.parts.widgets import bound, bound_choice, bound_token, late_title, pick_head
 from dashboard.server.streamlit_private import DeltaGenerator
 from dashboard.view import clicks, session
 from dashboard.view.pages import PAGES
@@ -76,7 +76,7 @@ def clicked() -> None:
 model = session.chosen()
 config, task, question = model.config.model, model.task, session.question(model)
 sample = model.sample(question)
-title = st.container()
+title = late_title()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compact-machine"):
     levels = [""] if config.recurrent else list(LEVELS)
     level = bound_choice(

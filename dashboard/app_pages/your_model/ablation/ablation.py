@@ -8,10 +8,11 @@ from dashboard.app_pages.your_model.ablation import changed, masking, removal, w
 from dashboard.models import imported
 from dashboard.parts import imported as parts
 from dashboard.parts.prose import plain, show_code
+from dashboard.parts.widgets import late_title
 from dashboard.view import imported as view
 from transformer.foundation.checks import UserError, reason
 
-title = st.container()
+title = late_title()
 if begun := parts.begin(title):
     model, foreign, seen = begun
     asked = view.asked(foreign.says)

@@ -11,7 +11,7 @@ from dashboard.parts import imported as parts
 from dashboard.parts.head_focus import draw_head, of_head
 from dashboard.parts.heads import grid
 from dashboard.parts.prose import orientation, show_code
-from dashboard.parts.widgets import bound
+from dashboard.parts.widgets import bound, late_title
 from dashboard.view import imported as view
 from dashboard.view import session
 from transformer.analysis.findings import Head
@@ -47,7 +47,7 @@ def large(model: Imported, seen: Look, head: Head, says: str) -> None:
     draw_head(seen.heads, head, detail or attention, views, key="head-pattern")
 
 
-title = st.container()
+title = late_title()
 chosen = view.chosen()
 opening.bring_in(chosen)
 if (foreign := parts.opened(chosen, title)) is not None:

@@ -19,7 +19,7 @@ from dashboard.models.long_inputs import from_afar, spans
 from dashboard.parts import imported as parts
 from dashboard.parts.heads import LINK
 from dashboard.parts.prose import orientation, show_code
-from dashboard.parts.widgets import bound_choice
+from dashboard.parts.widgets import bound_choice, late_title
 from dashboard.view import imported as view
 from transformer.analysis.findings import Attention
 from transformer.analysis.heads.rollout import depth, evenly, rollout, stack_of
@@ -100,7 +100,7 @@ def stages(lens: Lens) -> None:
     plot(figure, key="imported-lens", alt=said, height=96 + max(18, min(46, 440 // rows)) * rows)
 
 
-title = st.container()
+title = late_title()
 if begun := parts.begin(title):
     model, foreign, seen = begun
     try:

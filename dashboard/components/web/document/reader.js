@@ -178,6 +178,6 @@ function rules({ lecture: said }, question, within) {
   if (!question) return marked;
   const covered = `html:not([data-predicted="${CSS.escape(question)}"])`;
   return `${marked}
-    ${covered} ${within} :has(> .st-key-prediction) ~ * { visibility: hidden; max-height: 0; overflow: hidden; }
+    ${covered} ${within} :has(> .st-key-prediction) ~ * { visibility: hidden; min-height: 0; max-height: 0; overflow: hidden; }
     ${covered} ${within} :is(:has(> .st-key-lecture-title), :has(> .st-key-lecture-words)) { display: none; }`;
 }
