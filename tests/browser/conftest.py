@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.kit import texts
-from tests.kit.driving import PATIENCE, ROOT, browser, dashboard, listen
+from tests.kit.driving import PATIENCE, ROOT, browser_of_a_test, dashboard, listen
 from tests.kit.waiting import wait_for
 from transformer.training.listing import list_runs
 
@@ -29,18 +28,9 @@ CLOSED = re.compile(
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser a worker. Without one its tests are skipped, unless REQUIRE_BROWSER=1 says it must be there."""
-    try:
-        started = browser()
-        chromium = started.__enter__()
-    except Error as error:
-        why = error.message.splitlines()[0]
-        reason = f"no Chromium can be started ({why}); install one, for instance by apt install chromium"
-        if os.environ.get("REQUIRE_BROWSER") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    yield chromium
-    started.__exit__(None, None, None)
+    """One browser a worker."""
+    with browser_of_a_test() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")

@@ -22,11 +22,9 @@ from http.client import HTTPResponse, HTTPSConnection
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Error
 
 from dashboard.server.rooms.rooms import LETTERS
-from tests.kit.driving import ROOT, free_port, headline, serving, watch
-from tests.kit.driving import browser as chrome
+from tests.kit.driving import ROOT, browser_of_a_test, free_port, headline, serving, watch
 from tests.kit.rooms.house import packed
 from tests.kit.runs import playing
 from tests.kit.waiting import PATIENCE, wait_for
@@ -349,10 +347,7 @@ def test_a_page_hears_of_news_through_a_proxy_again_after_its_restart_and_asks_b
         pytest.skip(f"{kind} is not installed")
     with ExitStack() as stack:
         training = stack.enter_context(playing(replicas.runs / f"played-{kind}"))
-        try:
-            chromium = stack.enter_context(chrome(f"--host-resolver-rules=MAP {NAME} 127.0.0.1"))
-        except Error as error:
-            pytest.skip(f"no Chromium can be started: {error}")
+        chromium = stack.enter_context(browser_of_a_test(f"--host-resolver-rules=MAP {NAME} 127.0.0.1"))
         page = stack.enter_context(chromium.new_context(ignore_https_errors=True)).new_page()
         page.set_default_timeout(1000 * PATIENCE)
         with proxy(kind, certificate, replicas, tmp_path) as somebody:

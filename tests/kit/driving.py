@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from playwright.sync_api import (
     Error,
     Locator,
     Page,
+    Playwright,
     Request,
     ViewportSize,
     WebSocket,
@@ -108,11 +109,27 @@ def download() -> None:
         raise Error(f"its download failed: {next(said, 'playwright install says not why')}")
 
 
+_playing: list[Playwright] = []
+"""The one Playwright of this process, while a browser is open, once for each: beside it no second can be started."""
+
+
+@contextmanager
+def _playwright() -> Iterator[Playwright]:
+    """The one that is there, else a new one, which ends with the last browser."""
+    _playing.append(_playing[0] if _playing else sync_playwright().start())
+    try:
+        yield _playing[0]
+    finally:
+        last = _playing.pop()
+        if not _playing:
+            last.stop()
+
+
 @contextmanager
 def browser(*arguments: str) -> Iterator[Browser]:
     """One Chromium: the system's, else Playwright's own, got if need be. Raises Error when there is none."""
     expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
+    with _playwright() as playwright:
         try:
             chromium = playwright.chromium.launch(executable_path=chromium_path(), args=[*ARGUMENTS, *arguments])
         except Error:
@@ -122,6 +139,23 @@ def browser(*arguments: str) -> Iterator[Browser]:
             yield chromium
         finally:
             chromium.close()
+
+
+@contextmanager
+def browser_of_a_test(*arguments: str) -> Iterator[Browser]:
+    """The same for a test: without a browser it is skipped, and fails where REQUIRE_BROWSER=1 says it must be there."""
+    import pytest  # benchmarks drive pages without it
+
+    with ExitStack() as stack:
+        try:
+            chromium = stack.enter_context(browser(*arguments))
+        except Error as error:
+            why = error.message.splitlines()[0]
+            reason = f"no Chromium can be started ({why}); install one, for instance by apt install chromium"
+            if os.environ.get("REQUIRE_BROWSER") == "1":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        yield chromium
 
 
 @contextmanager

@@ -12,17 +12,17 @@ import sys
 import venv
 import zipfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Error, expect
+from playwright.sync_api import expect
 
 import transformer
 from dashboard.__main__ import main
 from tests.kit.checkout import ROOT, tracked
-from tests.kit.driving import browser, free_port, serving
+from tests.kit.driving import browser_of_a_test, free_port, serving
 from transformer.training.exchange.archive import unpack
 
 PACKAGES = ("transformer", "dashboard")
@@ -189,12 +189,8 @@ def served(installed: Installed) -> Iterator[tuple[str, Path]]:
 
 @pytest.mark.nightly
 def test_the_dashboard_opens_anywhere_and_trains(installed: Installed) -> None:
-    with served(installed) as (address, log), ExitStack() as stack:
+    with served(installed) as (address, log), browser_of_a_test() as chromium:
         assert f"Runs are kept in {installed.runs}." in log.read_text()
-        try:
-            chromium = stack.enter_context(browser())
-        except Error as error:
-            pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")
         page = chromium.new_page()
         page.goto(address)
         expect(
