@@ -18,6 +18,7 @@ from dashboard.models import background, cache
 from dashboard.models.cache import cached
 from dashboard.models.model import Model
 from dashboard.server.streamlit_private import may_draw
+from tests.kit.waiting import PATIENCE
 from transformer.config import ModelConfig, RunConfig
 from transformer.foundation.interruption import go_on
 
@@ -99,9 +100,6 @@ def test_a_model_is_told_apart_by_its_repr_which_holds_every_field_and_is_not_wa
 
 
 # --- what takes a while, and is waited for
-
-
-PATIENCE = 20
 
 
 class Click(BaseException):
