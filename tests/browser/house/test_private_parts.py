@@ -38,7 +38,7 @@ PLACES = (
 )
 """Pages on which together every selector has something to find."""
 SELECTORS = [
-    re.sub(r":hover|::after", "", selector.strip())
+    re.sub(r":hover|::after|::before", "", selector.strip())
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"</?style>", "", style(1)))
     for selector in re.split(r",\s+", rule)
 ] + [PAGE, *SIDEBAR, *BUTTONS]
