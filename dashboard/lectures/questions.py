@@ -102,7 +102,9 @@ def _number(question: Question, values: Values) -> Mapping[str, Any]:
     if isinstance(truth, bool) or not isinstance(truth, int | float):
         raise ValueError(f"“{question.expression.text}” is no number")
     digits = DIGITS.search(question.expression.form)
-    return {"truth": float(truth), "digits": int(digits[1]) if digits else 0 if float(truth).is_integer() else 2}
+    places = int(digits[1]) if digits else 0 if float(truth).is_integer() else 2
+    # Of eight answers one types 7, of a share 0.85 or 85 %.
+    return {"truth": float(truth), "digits": places, "share": places >= 2 and 0 <= float(truth) <= 1}
 
 
 def _bars(bars: Bars) -> Mapping[str, Any]:

@@ -106,9 +106,20 @@ def test_a_lecture_that_is_started_again_asks_again_and_takes_one_number_for_a_n
         expect(page.locator(".st-key-lecture-words")).to_be_visible(timeout=PATIENCE)
     page.reload()
     expect(page.locator(".st-key-lecture-words")).to_be_visible(timeout=PATIENCE)
+    box = page.locator(".al-prediction")
+    edits = "edits=zero:decoder.0.self_attention.2"
+    page.goto(f"{address}/edits?run=reverse&{edits}&lecture=attention&lecture_step=11")
+    see_question(page)
+    field, show = box.get_by_placeholder("a share, 0 to 1"), box.get_by_role("button", name="Show the answer")
+    share = "A share from 0 to 1, as 0.85 or 85 %."
+    for typed, hint in (("40", share), ("-0.1", share), ("0.85", ""), ("40 %", "")):
+        field.fill(typed)
+        expect(box.locator(".hint")).to_have_text(hint)
+        expect(show).to_be_enabled() if not hint else expect(show).to_be_disabled()
+    field.press("Enter")
+    expect(box.locator(".verdict")).to_contain_text("You predicted 0.40; it is 0.9")
     page.goto(f"{address}/masks?run=reverse&lecture=masks&lecture_step=9")
     see_question(page)
-    box = page.locator(".al-prediction")
     field, show = box.get_by_placeholder("a number"), box.get_by_role("button", name="Show the answer")
     for typed, hint in (("7 of 8", "One number, as 7 or 0.85."), ("87%", "One number, as 7 or 0.85."), ("7", "")):
         field.fill(typed)

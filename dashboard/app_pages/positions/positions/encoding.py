@@ -151,7 +151,7 @@ def headline(shown: Shown) -> str:
         return f"{shown.title} positions: {len(shown.values)} rows, some of them all zero."
     near = float(np.mean(np.sum(shown.values[1:] * shown.values[:-1], axis=1) / (norms[1:] * norms[:-1])))
     alike = next((words for least, words in ALIKE if near >= least), "opposite")
-    return f"{shown.title} positions: neighbours are {alike}, with cosine {signed(near)}."
+    return f"{shown.title} positions: neighbours are {alike}, cosine {signed(near)} on average."
 
 
 def pictures(shown: Shown, cursor: int) -> list[int]:

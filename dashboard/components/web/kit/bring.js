@@ -1,9 +1,10 @@
 // Brings an element of the page into sight, below the words of a lecture, which stay where they are.
 
-import { isMeasuring, isSettled, page, pieces } from './streamlit_private.js';
+import { isCaption, isMeasuring, isSettled, page, pieces } from './streamlit_private.js';
 
 const AIR = 12; // pixels around it
 const CUT = 2; // pixels of a piece of the page on both sides of an edge that cuts it
+const BELONGS = 24; // pixels between a picture and its caption at most: the caption is not read without it
 const BACK = 0.2; // of the room for the page: so much of what stands above may be seen beside what is higher than the room
 const SETTLES = 4000; // milliseconds after which a page that was drawn has its heights
 const WAITS = 15000; // milliseconds within which it has come, unless the page still trains or measures something
@@ -55,9 +56,12 @@ function whole([least, most], wish, edge) {
   const { scrollTop, scrollHeight, clientHeight } = page();
   const within = (by) => Math.min(Math.max(by, -scrollTop), scrollHeight - clientHeight - scrollTop);
   const near = within(Math.min(Math.max(wish, least), most));
-  const edges = pieces().map((each) => each.getBoundingClientRect());
-  const cuts = (by) => edges.some(({ top, bottom }) => top - by < edge - CUT && bottom - by > edge + CUT);
-  const ways = [near, ...edges.flatMap(({ top }) => [top - edge - AIR, top - edge])]
+  const edges = pieces().map((each) => {
+    const { top, bottom } = each.getBoundingClientRect();
+    return isCaption(each) ? { top: top - BELONGS, bottom } : { top, bottom, begins: true };
+  });
+  const cuts = (by) => scrollTop + by > 0 && edges.some(({ top, bottom }) => top - by < edge - CUT && bottom - by > edge + CUT);
+  const ways = [near, ...edges.filter(({ begins }) => begins).flatMap(({ top }) => [top - edge - AIR, top - edge])]
     .filter((by) => by >= Math.min(least, near) && by <= Math.max(most, near) && within(by) === by)
     .sort((one, other) => Math.abs(one - near) - Math.abs(other - near));
   return ways.find((by) => !cuts(by)) ?? near;

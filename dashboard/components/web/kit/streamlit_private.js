@@ -109,6 +109,8 @@ export const pieces = () =>
       (!each.matches(KINDS.block) || parseFloat(getComputedStyle(each).borderTopWidth) > 0) &&
       each.checkVisibility({ visibilityProperty: true })
   );
+/** Is a piece of the page a caption? Without it one may stand alone below the words of a lecture. */
+export const isCaption = (piece) => piece.querySelector(KINDS.caption) !== null;
 /** Does the page still wait for something, or say so with an hourglass? Without it a hand-out may hold these words. */
 export const isMeasuring = () =>
   main().querySelector('.al-news[data-awaits]') !== null ||

@@ -55,7 +55,6 @@ export class Cursor {
     const over = new AbortController();
     const heard = { signal: over.signal, capture: true };
     if (drags) {
-      window.Plotly.Fx.unhover(this.plot.stage); // its label says what stood under the pointer before
       this.go(position);
       window.addEventListener('pointermove', (event) => this.go(this.under(event, true)), heard);
     }
@@ -117,7 +116,10 @@ export class Cursor {
       numbers = curves.map(({ trace }) => trace);
       traces.y = curves.map(({ first, step }) => Array.from(row).filter((_, i) => i >= first && (i - first) % step === 0));
     }
-    window.Plotly.update(stage, traces, layout, numbers);
+    window.Plotly.update(stage, traces, layout, numbers).then(
+      () => window.Plotly.Fx.unhover(stage), // its label says what stood under the pointer before
+      () => {}, // purged meanwhile
+    );
   }
 
   dispose() {

@@ -5,6 +5,7 @@
 import { element } from './element.js';
 
 const NUMBER = /^[-−+]?(\d+([.,]\d*)?|[.,]\d+)$/;
+const PERCENT = /\s*%$/;
 
 export class Choice {
   constructor({ choices, truth }, changed) {
@@ -44,20 +45,31 @@ export class Choice {
 }
 
 export class Amount {
-  constructor({ truth, digits }, changed) {
+  constructor({ truth, digits, share }, changed) {
     this.truth = truth;
+    this.share = Boolean(share);
     this.digits = digits;
     this.value = null;
-    this.input = element('input', { type: 'text', placeholder: 'a number', 'aria-labelledby': 'question', 'aria-describedby': 'number', inputMode: 'decimal', autocomplete: 'off' });
+    this.input = element('input', { type: 'text', placeholder: share ? 'a share, 0 to 1' : 'a number', 'aria-labelledby': 'question', 'aria-describedby': 'number', inputMode: 'decimal', autocomplete: 'off' });
     this.hint = element('p', { className: 'hint', id: 'number', role: 'status' });
     this.input.addEventListener('input', () => {
-      // As text: a field for numbers makes 78 of “7 of 8”, and says nothing.
       const typed = this.input.value.trim();
-      this.value = NUMBER.test(typed) ? { number: Number(typed.replace(',', '.').replace('−', '-')) } : null;
-      this.hint.textContent = typed && !this.value ? 'One number, as 7 or 0.85.' : '';
+      const number = this.read(typed);
+      this.value = number === null ? null : { number };
+      const asked = this.share ? 'A share from 0 to 1, as 0.85 or 85 %.' : 'One number, as 7 or 0.85.';
+      this.hint.textContent = typed && !this.value ? asked : '';
       changed();
     });
     this.host = element('div', { className: 'number' }, this.input, this.hint);
+  }
+
+  /** The number that was typed, null where it is none. As text: a field for numbers makes 78 of “7 of 8”, and says nothing. */
+  read(typed) {
+    const percent = this.share && PERCENT.test(typed);
+    const plain = percent ? typed.replace(PERCENT, '') : typed;
+    if (!NUMBER.test(plain)) return null;
+    const number = Number(plain.replace(',', '.').replace('−', '-')) / (percent ? 100 : 1);
+    return this.share && !(number >= 0 && number <= 1) ? null : number;
   }
 
   reveal(number = this.truth.toFixed(this.digits)) {

@@ -278,7 +278,7 @@ def test_neighbours_cosine_is_that_of_the_table() -> None:
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     mean = f"{np.mean([unit[0] @ unit[1], unit[1] @ unit[2]]):.2f}".replace("-", "−")
     app = page(run="reverse-aligned", pe_length="3", shift="2")
-    assert app.title[0].value == (f"Learned positions: neighbours are nearly unrelated, with cosine {mean}.")
+    assert app.title[0].value == (f"Learned positions: neighbours are nearly unrelated, cosine {mean} on average.")
     said(app, "fitted to 1 step, misses 0.00")
     said(app, "There is only one step, so none is left for a test")
 

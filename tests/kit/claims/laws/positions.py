@@ -22,7 +22,7 @@ NEAR |= {"somewhat opposite": (-0.8, -0.3), "opposite": (-1.0, -0.8)}
 
 @law(
     "app_pages/positions/positions/encoding.headline",
-    r"(?P<name>\w+) positions: neighbours are (?P<alike>[a-z ]+), with cosine (?P<cosine>[−\d.]+)\.",
+    r"(?P<name>\w+) positions: neighbours are (?P<alike>[a-z ]+), cosine (?P<cosine>[−\d.]+) on average\.",
 )
 def neighbours(world: World, name: str, alike: str, cosine: Shown) -> None:
     low, high = NEAR[alike]
