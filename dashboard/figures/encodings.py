@@ -48,7 +48,7 @@ def encoding_heatmap(
     shapes = [] if ticks is None else _parted(dimensions, palette)
     if cursor is not None:
         shapes.append(frame(-0.5, cursor - 0.5, dimensions - 0.5, cursor + 0.5, _cursor_line(palette)))
-    figure = matrix_heatmap(
+    return matrix_heatmap(
         table,
         (np.arange(1, positions + 1), np.arange(dimensions)),
         f"position %{{y}}, {safe(re.split('[ ;]', title_x)[0])} %{{x}}: %{{z:.3f}}",
@@ -56,11 +56,10 @@ def encoding_heatmap(
         across=across,
         shapes=shapes,
         columns=columns,
+        cursor=cursor,
+        parts=parts,
         palette=palette,
     )
-    if cursor is not None and parts:
-        _curves_below(figure, table, cursor, parts, palette)
-    return figure
 
 
 def similarity_heatmap(similarity: np.ndarray, *, cursor: int | None = None, palette: Palette = LIGHT) -> go.Figure:
@@ -74,7 +73,7 @@ def similarity_heatmap(similarity: np.ndarray, *, cursor: int | None = None, pal
     shapes = []
     if cursor is not None:
         shapes.append(frame(0.5, cursor - 0.5, len(similarity) + 0.5, cursor + 0.5, _cursor_line(palette)))
-    figure = matrix_heatmap(
+    return matrix_heatmap(
         similarity,
         (places, places),
         "position %{y} and position %{x}: %{z:.1f}",
@@ -83,11 +82,10 @@ def similarity_heatmap(similarity: np.ndarray, *, cursor: int | None = None, pal
         across={"title": {"text": "position"}, "constrain": "domain", **few_ticks(len(similarity))},
         down={"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
         shapes=shapes,
+        cursor=cursor,
+        parts=("its product with every position",),
         palette=palette,
     )
-    if cursor is not None:
-        _curves_below(figure, similarity, cursor, ("its product with every position",), palette)
-    return figure
 
 
 CURSORS = "cursor"
@@ -96,59 +94,43 @@ BELOW, GAP = 0.2, 0.1
 """Shares of a figure's height: of the curves below a matrix, and between the two."""
 
 
-def _curves_below(figure: go.Figure, table: np.ndarray, cursor: int, parts: Sequence[str], palette: Palette) -> None:
-    """Draw the framed row of a matrix, float [position, column], as curves under its columns."""
-    cells, row, across = figure.data[0], table[cursor - 1].astype(np.float32), np.arange(table.shape[1])
-    names = list(cells.x) if cells.x is not None else across + cells.x0
-    curves = []
-    for first, part in enumerate(parts):
-        shown = across[first :: len(parts)]
-        curves.append({"trace": 1 + first, "first": first, "step": len(parts)})
-        figure.add_scatter(
-            x=[names[i] for i in shown],
-            y=row[shown],
-            yaxis="y2",
-            mode="lines+markers" if len(shown) <= 2 * MOST_MARKERS else "lines",
-            line={"width": 2, "dash": DASHES[first], "color": palette.categorical[first]},
-            marker={"size": 5},
-            name=safe(part),
-            showlegend=False,
-            hovertemplate=f"{safe(part)}, %{{x}}: %{{y:.3f}}<extra></extra>",
-            meta={"numbers": False},  # they are the matrix's
-        )
+def _curves(
+    row: np.ndarray, names: Sequence[object], parts: Sequence[str], palette: Palette
+) -> list[dict[str, object]]:
+    """Traces: a row of a matrix, float [column], as a curve for each of the `parts`, columns taken in turn."""
+    across = np.arange(len(row))
+    return [
+        {
+            "type": "scatter",
+            "x": [names[i] for i in across[first :: len(parts)]],
+            "y": row[first :: len(parts)].astype(np.float32),
+            "yaxis": "y2",
+            "mode": "lines+markers" if len(row) <= 2 * MOST_MARKERS * len(parts) else "lines",
+            "line": {"width": 2, "dash": DASHES[first], "color": palette.categorical[first]},
+            "marker": {"size": 5},
+            "name": safe(part),
+            "showlegend": False,
+            "hovertemplate": f"{safe(part)}, %{{x}}: %{{y:.3f}}<extra></extra>",
+            "meta": {"numbers": False},  # they are the matrix's
+        }
+        for first, part in enumerate(parts)
+    ]
+
+
+def _said_of(parts: Sequence[str]) -> str:
+    """What stands above the curves, with {} in the place of the position."""
     dashes = ("solid", "dashed") if len(parts) > 1 else ("",)
     said = " and ".join(f"{part} ({dash})" if dash else part for part, dash in zip(parts, dashes, strict=True))
-    text = f"position {{}}: {safe(said)}"
-    words = {"text": text, "annotation": len(figure.layout.annotations)}
-    figure.add_annotation(
-        x=0,
-        xref="paper",
-        xanchor="left",
-        y=BELOW,
-        yref="paper",
-        yanchor="bottom",
-        text=text.format(cursor),
-        showarrow=False,
-        font={"size": 14, "color": palette.muted},
-    )
-    low, high = float(table.min()), float(table.max())
-    room = 0.08 * (high - low or 1.0)
-    figure.update_layout(
-        yaxis={"domain": [BELOW + GAP, 1]},
-        yaxis2={"domain": [0, BELOW], "anchor": "x", "range": [low - room, high + room], "nticks": 3, "zeroline": True},
-        xaxis={"anchor": "y2"},
-    )
-    _let_drag(figure, "y", cursor, len(table), curves=curves, words=words)
+    return f"position {{}}: {safe(said)}"
 
 
-def _let_drag(figure: go.Figure, axis: str, cursor: int, most: int, **followers: object) -> None:
-    """Let the last shape of a figure, which stands at the position `cursor` of `most`, be dragged along an axis.
+def _cursor(axis: str, cursor: int, most: int, shape: int, **followers: object) -> dict[str, object]:
+    """A figure's `meta.cursor`: its shape of this number stands at the position `cursor` of `most` and can be dragged.
 
     What follows it inside the browser (web/plot/cursor.js): `curves`, whose numbers are those of the matrix' row there,
     `marks`, the sizes of the marks here and elsewhere, and the `words` of an annotation.
     """
-    meta = {"group": CURSORS, "axis": axis, "at": cursor, "most": most, "shape": len(figure.layout.shapes) - 1}
-    figure.update_layout(dragmode=False, meta={**(figure.layout.meta or {}), "cursor": meta | followers})
+    return {"group": CURSORS, "axis": axis, "at": cursor, "most": most, "shape": shape} | followers
 
 
 def encoding_waves(
@@ -190,12 +172,15 @@ def encoding_waves(
         "legend": {"entrywidth": 0, "font": {"size": 14}},
         "xaxis": {"title": {"text": "position"}, "range": [0.5, len(table) + 0.5], **_ticks(len(table))},
         "yaxis": {"title": {"text": "value"}, "nticks": 6},
-        "shapes": [] if cursor is None else [upright(cursor, _cursor_line(palette))],
     }
-    figure = go.Figure(waves, layout)
     if cursor is not None:
-        _let_drag(figure, "x", cursor, len(table), marks={"here": here, "elsewhere": elsewhere})
-    return figure
+        marks = {"here": here, "elsewhere": elsewhere}
+        layout |= {
+            "shapes": [upright(cursor, _cursor_line(palette))],
+            "dragmode": False,
+            "meta": {"cursor": _cursor("x", cursor, len(table), 0, marks=marks)},
+        }
+    return go.Figure(waves, layout)
 
 
 def distance_profile(mean: np.ndarray, low: np.ndarray, high: np.ndarray, *, palette: Palette = LIGHT) -> go.Figure:
@@ -250,12 +235,15 @@ def matrix_heatmap(
     low: float | None = None,
     columns: Sequence[str] | None = None,
     shapes: Sequence[Mapping[str, object]] = (),
+    cursor: int | None = None,
+    parts: Sequence[str] = (),
     palette: Palette = LIGHT,
 ) -> go.Figure:
     """A matrix of numbers, rows downwards, and a scale from `low`, else 0 or −`high`, to `high`, else the largest.
 
     `places` are the numbers of rows and columns, `columns` the names of these; `across` and `down` are what else there
-    is to say of the two axes.
+    is to say of the two axes. With a `cursor` and `parts` the last of the `shapes` frames a row that can be dragged,
+    and its numbers stand below as curves.
     """
     rows, numbers = places
     top = high or float(np.abs(values).max(initial=0.0)) or 1.0
@@ -286,7 +274,43 @@ def matrix_heatmap(
         "shapes": list(shapes),
         "meta": None if columns is None else {"places": {"x": [int(number) for number in numbers]}},
     }
-    return go.Figure([cells], layout)
+    if cursor is None or not parts:
+        return go.Figure([cells], layout)
+    names = numbers.tolist() if columns is None else [safe(name) for name in columns]
+    curves = _curves(values[cursor - 1], names, parts, palette)
+    least, most = float(values.min()), float(values.max())
+    room = 0.08 * (most - least or 1.0)
+    text, ends = _said_of(parts), bar_ends(low, top, palette)
+    words = {
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": BELOW,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "text": text.format(cursor),
+        "showarrow": False,
+        "font": {"size": 14, "color": palette.muted},
+    }
+    followers = {
+        "curves": [{"trace": 1 + i, "first": i, "step": len(parts)} for i in range(len(parts))],
+        "words": {"text": text, "annotation": len(ends)},
+    }
+    layout |= {
+        "dragmode": False,
+        "annotations": [*ends, words],
+        "xaxis": layout["xaxis"] | {"anchor": "y2"},
+        "yaxis": layout["yaxis"] | {"domain": [BELOW + GAP, 1]},
+        "yaxis2": {
+            "domain": [0, BELOW],
+            "anchor": "x",
+            "range": [least - room, most + room],
+            "nticks": 3,
+            "zeroline": True,
+        },
+        "meta": (layout["meta"] or {}) | {"cursor": _cursor("y", cursor, int(rows[-1]), len(shapes) - 1, **followers)},
+    }
+    return go.Figure([cells, *curves], layout)
 
 
 def _parted(dimensions: int, palette: Palette) -> list[dict[str, object]]:
