@@ -26,6 +26,7 @@ export class Cursor {
   /** Another figure is drawn: `sent` is of its layout. */
   drawn(sent) {
     this.sent = sent;
+    window.Plotly.Fx.unhover(this.plot.stage); // its label says what stood under the pointer before
     const older = sent.at !== this.at && performance.now() - this.movedAt < TRUST && this.at <= sent.most;
     if (older) return this.follow();
     this.at = sent.at;
@@ -117,7 +118,7 @@ export class Cursor {
       traces.y = curves.map(({ first, step }) => Array.from(row).filter((_, i) => i >= first && (i - first) % step === 0));
     }
     window.Plotly.update(stage, traces, layout, numbers).then(
-      () => window.Plotly.Fx.unhover(stage), // its label says what stood under the pointer before
+      () => window.Plotly.Fx.unhover(stage), // it has brought the label back
       () => {}, // purged meanwhile
     );
   }
