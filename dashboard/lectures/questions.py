@@ -103,8 +103,9 @@ def _number(question: Question, values: Values) -> Mapping[str, Any]:
         raise ValueError(f"“{question.expression.text}” is no number")
     digits = DIGITS.search(question.expression.form)
     places = int(digits[1]) if digits else 0 if float(truth).is_integer() else 2
-    # Of eight answers one types 7, of a share 0.85 or 85 %.
-    return {"truth": float(truth), "digits": places, "share": places >= 2 and 0 <= float(truth) <= 1}
+    # By what is asked, never by the answer: the field would tell that it lies between 0 and 1.
+    share = any("share" in words.lower().split() for words in question.words if isinstance(words, str))
+    return {"truth": float(truth), "digits": places, "share": share}
 
 
 def _bars(bars: Bars) -> Mapping[str, Any]:

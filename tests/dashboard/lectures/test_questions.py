@@ -66,7 +66,7 @@ def test_the_cells_are_the_pattern_and_its_mask(values: ViewValues, pattern: np.
 def test_a_number_is_told_as_it_is_written(values: ViewValues, pattern: np.ndarray) -> None:
     header, _ = asked(question("ask: How much?", f'number: weight("{HEAD}", 9, 8) :.3f'), values, "")
     assert header["truth"] == pytest.approx(float(pattern[8, 7]), abs=1e-6)
-    assert (header["digits"], header["share"]) == (3, True)
+    assert (header["digits"], header["share"]) == (3, False)
     assert asked(question("ask: How many?", "number: heads"), values, "")[0] | {"id": ""} == {
         "ask": "How many?",
         "kind": "number",
@@ -75,7 +75,8 @@ def test_a_number_is_told_as_it_is_written(values: ViewValues, pattern: np.ndarr
         "share": False,
         "id": "",
     }
-    assert not asked(question("ask: How much?", "number: 1.5 * heads :.2f"), values, "")[0]["share"]
+    share = question("ask: Which share is it?", f'number: weight("{HEAD}", 9, 8) :.2f')
+    assert asked(share, values, "")[0]["share"]
 
 
 def test_the_right_choice_follows_from_the_numbers(values: ViewValues) -> None:
